@@ -51,6 +51,18 @@ std::string weights_text(const std::vector<std::string>& folders,
   return fmt::format("the mean of {} runs: {}", texts.size(), fmt::join(texts, ", "));
 }
 
+// "4 of 5 predicted by checkpoint last, step 40, in predictions"; of a pass that was stopped, how
+// many inputs it did not reach.
+std::string outcome(const experiment::PredictCounts& counts, const std::string& how) {
+  const std::int64_t done = counts.predicted + counts.failed;
+  if (!counts.stopped) return fmt::format("{} of {} {}", counts.predicted, done, how);
+  if (counts.inputs == 0)
+    return fmt::format("stopped: {} of the first {} {}; what follows was not reached",
+                       counts.predicted, done, how);
+  return fmt::format("stopped: {} of {} {}; {} not reached", counts.predicted, counts.inputs, how,
+                     counts.inputs - done);
+}
+
 int predict(const Arguments& args, bool quiet) {
   const io::fs::path out = args.out;
   const auto inputs_begin = first_input(args.words);
@@ -82,8 +94,9 @@ int predict(const Arguments& args, bool quiet) {
                                                                 args.batch_size},
                                                                printer);
   printer.finish();
-  fmt::print("{} of {} predicted by {}, in {}\n", counts.predicted,
-             counts.predicted + counts.failed, weights_text(folders, opened), out.string());
+  const std::string how =
+      fmt::format("predicted by {}, in {}", weights_text(folders, opened), out.string());
+  fmt::print("{}\n", outcome(counts, how));
   if (counts.stopped) return apps::kStopped;
   return counts.failed > 0 ? apps::kRunTimeError : 0;
 }

@@ -98,7 +98,7 @@ class Prediction {
   // Writes the rows of what was predicted, and says whether to go on.
   bool goes_on() {
     table().write();
-    observer_.progressed(counts_.predicted + counts_.failed, total_);
+    observer_.progressed(counts_.predicted + counts_.failed, counts_.inputs);
     counts_.stopped = observer_.stops();
     return !counts_.stopped;
   }
@@ -128,7 +128,7 @@ class Prediction {
                 "--text and --column are of runs that read texts; give files");
     auto [inputs, notes] = predict_inputs(samples_, request_.inputs, request_.out);
     for (const std::string& note : notes) observer_.noted(note);
-    total_ = std::ssize(inputs);
+    counts_.inputs = std::ssize(inputs);
     table();
     const bool alone = data::find_volumes(samples_) != nullptr ||
                        data::find_boxes(samples_) != nullptr ||
@@ -214,7 +214,7 @@ class Prediction {
   // Texts.
 
   void predict_texts(const data::TextDataset& texts) {
-    total_ = request_.inputs.empty() ? std::ssize(request_.texts) : 0;
+    counts_.inputs = request_.inputs.empty() ? std::ssize(request_.texts) : 0;
     for (std::size_t i = 0; i < request_.texts.size(); ++i)
       add_text(texts, {fmt::format("text {}", i + 1), "", request_.texts[i]});
     for (const fs::path& file : request_.inputs) {
@@ -287,7 +287,6 @@ class Prediction {
   const data::Dataset& samples_;
   std::optional<PredictionTable> table_;
   PredictCounts counts_;
-  std::int64_t total_ = 0;                        // inputs; 0: unknown
   std::vector<training::DetectedImage> objects_;  // of detectors
   std::vector<CocoImage> objects_of_;
   std::int64_t texts_read_ = 0;

@@ -39,6 +39,7 @@ class PredictObserver {
 
 struct PredictCounts {
   std::int64_t predicted = 0, failed = 0;
+  std::int64_t inputs = 0;  // with those not reached; 0: nobody knows
   bool stopped = false;
 };
 
