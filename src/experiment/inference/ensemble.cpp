@@ -28,17 +28,27 @@ std::string names_text(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Where the classes of two runs part.
+// Where the classes of a run part from those of the first.
 std::string classes_difference(const std::vector<std::string>& ours,
                                const std::vector<std::string>& others) {
   if (ours.size() != others.size())
-    return fmt::format("{} classes ({}), here {} ({})", others.size(), names_text(others),
-                       ours.size(), names_text(ours));
+    return fmt::format("{} classes ({}), the first run has {} ({})", others.size(),
+                       names_text(others), ours.size(), names_text(ours));
   for (std::size_t c = 0; c < ours.size(); ++c) {
     if (ours[c] != others[c])
-      return fmt::format("class {} is \"{}\", here \"{}\"", c, others[c], ours[c]);
+      return fmt::format("class {} is \"{}\", the first run's \"{}\"", c, others[c], ours[c]);
   }
   return "";
+}
+
+// The next batch. Where no sample at all can be read, nothing: skipped() says why of each.
+std::optional<data::Batch> next_readable(data::Loader& loader) {
+  try {
+    return loader.next();
+  } catch (const FileError&) {
+    if (loader.skipped().empty()) throw;
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -62,8 +72,8 @@ void Ensemble::check_alike(Run& first, Run& other, const std::string& which) {
           models::info_of(other.model().interface()).name);
   const std::string classes = classes_difference(a.output_names(), b.output_names());
   FOVEA_CHECK(classes.empty(), ConfigError,
-              fmt::format("{}: {}, in the first run; runs that are averaged predict the same "
-                          "classes of the same inputs",
+              fmt::format("{}: {}; runs that are averaged predict the same classes of the same "
+                          "inputs",
                           which, classes));
   if (first.model().interface() != models::Interface::kDenseNetwork) return;
   if (const auto* volumes = data::find_volumes(a)) {
@@ -109,19 +119,15 @@ std::vector<std::string> Ensemble::each_batch(const Prepare& prepare, std::int64
     loaders.push_back(std::make_unique<data::Loader>(std::move(given), how, options.host));
     loaders.back()->start(0);
   }
-  try {
-    while (const std::optional<data::Batch> batch = loaders.front()->next()) {
-      Tensor sum = first().task().probabilities_of(*batch);
-      for (std::size_t r = 1; r < runs_.size(); ++r) {
-        const std::optional<data::Batch> own = loaders[r]->next();
-        FOVEA_CHECK(own && own->indices == batch->indices, FileError,
-                    "the inputs have changed while they were read");
-        sum = ops::add(sum, runs_[r]->task().probabilities_of(*own));
-      }
-      if (!visit(*batch, mean(sum))) break;
+  while (const std::optional<data::Batch> batch = next_readable(*loaders.front())) {
+    Tensor sum = first().task().probabilities_of(*batch);
+    for (std::size_t r = 1; r < runs_.size(); ++r) {
+      const std::optional<data::Batch> own = loaders[r]->next();
+      FOVEA_CHECK(own && own->indices == batch->indices, FileError,
+                  "the inputs have changed while they were read");
+      sum = ops::add(sum, runs_[r]->task().probabilities_of(*own));
     }
-  } catch (const FileError&) {  // no sample at all could be read, of which each is returned
-    if (loaders.front()->skipped().empty()) throw;
+    if (!visit(*batch, mean(sum))) break;
   }
   return loaders.front()->skipped();
 }

@@ -63,3 +63,20 @@ TEST_CASE("predict: of a pass that ends early, all inputs are counted", "[experi
   CHECK_FALSE(all.stopped);
   CHECK(all.predicted == 5);
 }
+
+TEST_CASE("predict: an unreadable input hides no other error", "[experiment]") {
+  const experiment::test::Folder folder("predict_errors");
+  write_pictures(4);
+  experiment::test::write("own/0.png", "no picture");
+  Run run(classifier(), {});
+  Watcher watcher;
+  watcher.then = [] { throw FileError("out: no space left"); };
+  CHECK_THROWS_WITH(predict({&run}, {.inputs = {"own"}, .out = "out", .batch_size = 2}, watcher),
+                    Catch::Contains("no space left"));
+  // Where none can be read, each is said.
+  io::remove_all("own");
+  experiment::test::write("own/0.png", "no picture");
+  Watcher told;
+  CHECK(predict({&run}, {.inputs = {"own"}, .out = "none"}, told).failed == 1);
+  CHECK(told.failures.size() == 1);
+}
