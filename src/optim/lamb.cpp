@@ -4,36 +4,31 @@
 //   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
 //   u = m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps) + wd p
 //   p = p - lr |p| / |u| u      (|p| / |u| is 1 where one of them is 0, and without weight decay)
-#include <array>
-
-#include "backend/backend.h"
+#include "optim/moments.h"
 #include "optim/registry.h"
 
 namespace fovea::optim {
 namespace {
 
-struct LambOptions : OptimiserOptions {
-  LambOptions() { weight_decay = 0.01; }
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-6;
+struct LambOptions : MomentOptions {
+  LambOptions() {
+    weight_decay = 0.01;
+    eps = 1e-6;
+  }
   bool trust_clip = false;
   bool always_adapt = false;
 };
 
-class Lamb final : public Optimiser {
+class Lamb final : public MomentOptimiser {
  public:
   Lamb(std::vector<Parameter> parameters, const LambOptions& options)
-      : Optimiser(std::move(parameters), options), options_(options) {}
+      : MomentOptimiser(std::move(parameters), options), options_(options) {}
 
  private:
   const char* name() const override { return "lamb"; }
 
-  std::vector<std::string> buffer_names() const override { return {"exp_avg", "exp_avg_sq"}; }
-
   void update(const Update& update, const std::vector<Member>& members) const override {
-    std::vector<AdamTensors> of;
-    for (const auto& [parameter, gradient, slot] : members)
-      of.push_back({gradient, parameter, slot->buffers[0], slot->buffers[1]});
+    const std::vector<AdamTensors> of = tensors_of(members);
     backend(of.front().param)
         .lamb({.lr = update.lr,
                .beta1 = options_.betas[0],
@@ -51,11 +46,7 @@ class Lamb final : public Optimiser {
 };
 
 schema::Fields<LambOptions> lamb_fields() {
-  return schema::Fields<LambOptions>{}
-      .include(optimiser_fields())
-      .add("betas", &LambOptions::betas, schema::at_least(0) && schema::less_than(1),
-           "decay of the running means of the gradient and of its square")
-      .add("eps", &LambOptions::eps, schema::greater_than(0), "added to the denominator")
+  return with_moments(schema::Fields<LambOptions>{}.include(optimiser_fields()))
       .add("trust_clip", &LambOptions::trust_clip, "no step is longer than that of Adam")
       .add("always_adapt", &LambOptions::always_adapt,
            "also parameters without weight decay have steps relative to their size");
