@@ -41,8 +41,9 @@ struct MakeOptions {
   /// What lies beside weights. Vocabulary, tokeniser and plan are read from there instead of being
   /// made with train.
   std::shared_ptr<const WeightFiles> weights = nullptr;
-  /// Outputs of weights that come without names of classes, which are then numbers; 0: unknown.
-  std::int64_t num_classes = 0;
+  /// Outputs of weights that come without names of classes, which are then numbers; 0: the network
+  /// has none; nothing: unknown.
+  std::optional<std::int64_t> num_classes = {};
   /// For a survey (survey.h): bad samples are left out and reported instead of ending the run,
   /// parts may be missing, texts are not truncated, nothing is cached.
   bool survey = false;

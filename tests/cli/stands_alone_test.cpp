@@ -290,6 +290,11 @@ TEST_CASE("a run stands alone: weights of other programs need no data either", "
   INFO(drawn.err);
   REQUIRE(drawn.code == 0);
   CHECK(io::read_text(folder.path("out/weights.csv")).find("cat") == std::string::npos);
+  // An encoder has no head, and no classes.
+  const CliResult encoder =
+      draw({"--set", "model.num_classes=0", "--ignore", "head.*", "--input", own});
+  INFO(encoder.err);
+  CHECK(encoder.code == 0);
   check_refusal(draw({"--input", own}), 1, "dataset.root: nowhere");
   check_refusal(draw({"--set", "model.num_classes=2", "--input", "0"}), 1, "dataset.root: nowhere");
 }

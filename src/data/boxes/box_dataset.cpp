@@ -217,8 +217,10 @@ Configured configured(BoxOptions options, OpenBoxes open, const MakeOptions& how
   result.describe = [options, classes = how.num_classes](
                         const schema::Value& description) -> std::shared_ptr<const Dataset> {
     BoxInfo info = box_info(description);
-    if (info.class_names.empty()) info.class_names = numbered_classes(classes);
-    if (info.class_names.empty()) return nullptr;
+    if (info.class_names.empty()) {
+      if (!classes) return nullptr;
+      info.class_names = numbered_classes(*classes);
+    }
     return std::make_shared<const BoxDataset>(
         std::make_shared<const DescribedBoxes>(std::move(info)), Split::kTest,
         std::vector<std::int64_t>(), options);

@@ -274,8 +274,10 @@ Configured configured(ImageOptions options, OpenImages open, const MakeOptions& 
   result.describe = [make, classes = how.num_classes](
                         const schema::Value& description) -> std::shared_ptr<const Dataset> {
     SourceInfo info = image_info(description);
-    if (info.class_names.empty()) info.class_names = numbered_classes(classes);
-    if (info.class_names.empty()) return nullptr;
+    if (info.class_names.empty()) {
+      if (!classes) return nullptr;
+      info.class_names = numbered_classes(*classes);
+    }
     return make(std::make_shared<const DescribedImages>(std::move(info)), Split::kTest, {});
   };
   return result;

@@ -235,8 +235,8 @@ Configured configured(TextOptions options, OpenTexts open, const MakeOptions& ho
     std::vector<std::string> names;
     for (const schema::Value& name : texts.at(kClassNames).items())
       names.push_back(name.as_string());
-    if (names.empty()) names = numbered_classes(classes);
-    if (given == nullptr || names.empty()) return nullptr;
+    if (given == nullptr || (names.empty() && !classes)) return nullptr;
+    if (names.empty()) names = numbered_classes(*classes);
     return std::make_shared<const TextDataset>(std::make_shared<const TextPart>(std::move(names)),
                                                Split::kTest, std::vector<std::int64_t>(), options,
                                                given);

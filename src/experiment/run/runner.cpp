@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "backend/backend.h"
@@ -66,10 +67,11 @@ void check_images(const Experiment& e) {
                           e.eval.samples, e.task, standard.samples));
 }
 
-// The outputs that the network's options say; 0 where they leave it to the data.
-std::int64_t given_classes(const Experiment& e) {
+// The outputs that the network's options say, unless they leave it to the data.
+std::optional<std::int64_t> given_classes(const Experiment& e) {
   const schema::Value* classes = e.model.options.find("num_classes");
-  return classes == nullptr || classes->is_null() ? 0 : classes->as_int();
+  if (classes == nullptr || classes->is_null()) return std::nullopt;
+  return classes->as_int();
 }
 
 std::string host_name() {

@@ -1,6 +1,8 @@
 // Data sets that are known by what lies beside weights: no file of theirs is opened.
 #include <catch2/catch.hpp>
 
+#include <optional>
+
 #include "base/error.h"
 #include "data/audio/speech_dataset.h"
 #include "data/described/sample_infos.h"
@@ -26,7 +28,7 @@ std::shared_ptr<const WeightFiles> beside_weights(const Dataset& dataset) {
 
 std::shared_ptr<const Dataset> described(const schema::Component& component,
                                          std::shared_ptr<const WeightFiles> beside,
-                                         std::int64_t num_classes = 0) {
+                                         std::optional<std::int64_t> num_classes = {}) {
   return make_splits(
              component,
              {.parts = OpenParts::kNone, .weights = std::move(beside), .num_classes = num_classes})
@@ -165,6 +167,7 @@ TEST_CASE("described data: sets without such files are known where options say e
   const auto known = described(folders, nothing, 3);
   CHECK(known->class_names() == std::vector<std::string>{"0", "1", "2"});
   CHECK(known->shape().height == 8);
+  CHECK(described(folders, nothing, 0)->class_names().empty());  // of a network without a head
   CHECK_THROWS_WITH(described(component(R"({"type": "nnunet"})"), nothing, 3),
                     Catch::Contains("nothing says what samples of nnunet are like"));
 }
