@@ -145,8 +145,8 @@ int main(int argc, char** argv) {
                  "the folder has runs of")
       .commas();
   cli.add_option("--folds", args.overrides.folds,
-                 "cross-validation: every row is trained once for each fold, which is then its val "
-                 "part, with one seed; the columns are of val where the file has test")
+                 "cross-validation: every row is trained once for each fold, which is its val part "
+                 "then, with one seed; metrics of test in the file are taken of val")
       .range(2, 1000);
   cli.add_option("--only", args.sweep.only, "only this row; repeatable").value("ROW");
   cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4").value("I/N");
