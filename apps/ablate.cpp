@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "common/app.h"
 #include "common/load.h"
+#include "common/programs.h"
 #include "experiment/costs/machine_memory.h"
 #include "experiment/file/experiment.h"
 #include "experiment/run/preflight.h"
@@ -70,11 +71,9 @@ class Printer final : public experiment::SweepObserver {
 
 // A program beside this one.
 std::string program_beside(const char* name) {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  const auto program = self.parent_path() / name;
-  FOVEA_CHECK(std::filesystem::exists(program), FileError,
-              fmt::format("{}: not found", program.string()));
-  return program.string();
+  const auto program = apps::program_of(name);
+  FOVEA_CHECK(program.has_value(), FileError, apps::not_built(name));
+  return program->string();
 }
 
 int list_jobs(const experiment::Ablation& ablation, const experiment::SweepOptions& chosen) {
@@ -102,7 +101,7 @@ int run(Arguments& args, const apps::Common& common) {
   if (args.check) return check(ablation, args.out);
   args.sweep.out = args.out;
   args.sweep.program = {program_beside("train")};
-  args.sweep.scorer = {program_beside("eval")};
+  if (ablation.folds > 0) args.sweep.scorer = {program_beside("eval")};
   args.sweep.fail_fast = args.sweep.fail_fast && !args.keep_going;
   const auto rates = experiment::check_sweep(ablation, args.sweep, experiment::machine_memory());
   for (const std::string& line : rates) {

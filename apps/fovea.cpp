@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "common/app.h"
 #include "common/output.h"
+#include "common/programs.h"
 #include "fovea/commands.h"
 #include "fovea/completion.h"
 
@@ -35,10 +36,7 @@ int complain(const std::string& message) {
 // Becomes the program, whose exit code is then ours.
 int run(const std::string& name, char** argv) {
   const auto program = apps::program_of(name);
-  if (!program) {
-    return complain(fmt::format("{} is not built; run: cmake --build --preset release --target {}",
-                                name, name));
-  }
+  if (!program) return complain(apps::not_built(name));
   std::signal(SIGPIPE, SIG_DFL);
   ::execv(program->c_str(), argv);
   return complain(fmt::format("{}: cannot be run", program->string()));

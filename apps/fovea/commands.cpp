@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "common/programs.h"
 
 namespace fovea::apps {
 namespace {
@@ -82,13 +83,6 @@ std::string unknown_command(const std::string& name) {
   const std::string hint = did_you_mean(name, known);
   return fmt::format("no command called \"{}\"{} see fovea --help", name,
                      hint.empty() ? ";" : hint);
-}
-
-std::optional<std::filesystem::path> program_of(const std::string& command) {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  const auto program = self.parent_path() / command;
-  if (!std::filesystem::exists(program)) return std::nullopt;
-  return program;
 }
 
 std::vector<ListedProgram> built_programs() {

@@ -1,8 +1,6 @@
 // The commands of the front, and the programs behind them.
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +17,6 @@ const std::vector<Command>& commands();
 const Command* find_command(const std::string& name);
 /// "no command called "trian"; did you mean "train"? ..."
 std::string unknown_command(const std::string& name);
-
-/// The program of a command, in the folder of this one; nothing where it was not built.
-std::optional<std::filesystem::path> program_of(const std::string& command);
 
 /// An option as a program lists it (CommandLine, common/options.h).
 struct ListedOption {

@@ -119,3 +119,20 @@ TEST_CASE("ablate --folds: what leaves no folds is refused before anything start
   refused(pictures("parts"), three,
           "folds: image_folder comes with a val part, whose samples would be in no fold");
 }
+
+TEST_CASE("ablate: without eval (tools/quickstart builds none) only --folds is refused", "[cli]") {
+  const TestFolder folder("cli-folds-alone");
+  for (const char* name : {"ablate", "train"})
+    io::fs::copy_file(bin_dir() + "/" + name, folder.path(name));
+  const std::string ablate = folder.path("ablate").string();
+  const std::string file = folder.write("a/ablation.json", ablation(kDigits));
+  const std::string out = folder.path("sweep").string();
+  const CliResult folds = run_cli(ablate, {file, "--folds", "3", "--out", out});
+  CHECK(folds.code == 1);
+  CHECK(folds.err ==
+        "ablate: eval is not built; run: cmake --build --preset release --target eval\n");
+  CHECK_FALSE(std::filesystem::exists(out));
+  const CliResult seeds = run_cli(ablate, {file, "--only", "narrow", "--out", out});
+  INFO(seeds.err);
+  CHECK(seeds.code == 0);
+}

@@ -26,7 +26,7 @@ struct SweepOptions {
   /// The training program and arguments in front of ours; it is called as
   /// `<program> CONFIG.json --out RUN_DIR [--resume] --quiet --threads N`.
   std::vector<std::string> program;
-  /// The program that scores the cases of a trained fold; it is called as
+  /// The program that scores the cases of a trained fold, empty where nothing has folds; called as
   /// `<scorer> RUN_DIR --split val --no-noise --overlays 0 --quiet --threads N`.
   std::vector<std::string> scorer;
   int jobs = 1;     // child processes at a time
