@@ -24,7 +24,7 @@ class MetaBackend final : public Backend {
 MemorySource no_memory() {
   return {
       .allocate = [last = MemoryHandle{0}](std::int64_t) mutable { return ++last; },
-      .release = [](MemoryHandle) {},
+      .release = [](MemoryHandle, std::int64_t) {},
       .upload = [](const void*, Buffer, std::int64_t) {},
       .download = [](Buffer, void* to,
                      std::int64_t bytes) { std::memset(to, 0, static_cast<std::size_t>(bytes)); },

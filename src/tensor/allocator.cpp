@@ -4,6 +4,7 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 #include <algorithm>
@@ -39,16 +40,48 @@ std::int64_t size_class(std::int64_t bytes) {
   return (least + step - 1) / step * step;
 }
 
+#if defined(__linux__)
+// Large blocks come from the system. From the heap they would only until a block of some MiB, such
+// as the text of a file, has been freed: from then on glibc keeps what is freed below 32 MiB, and
+// holes between blocks that live long add up (a DiT's step held 836 MiB instead of 599).
+MemoryHandle map_large(std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  const std::size_t mapped = size + kHugePage;
+  void* memory =
+      ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  auto* begin = static_cast<std::byte*>(memory);
+  const std::size_t ahead =
+      (kHugePage - reinterpret_cast<MemoryHandle>(begin) % kHugePage) % kHugePage;
+  if (ahead > 0) ::munmap(begin, ahead);
+  std::byte* block = begin + ahead;
+  const auto page = static_cast<std::size_t>(::getpagesize());
+  const std::size_t kept = (size + page - 1) / page * page;
+  ::munmap(block + kept, mapped - ahead - kept);
+  ::madvise(block, size, MADV_HUGEPAGE);
+  return reinterpret_cast<MemoryHandle>(block);
+}
+#endif
+
 MemoryHandle from_heap(std::int64_t bytes) {
-  const bool large = bytes >= kHugePage;
+#if defined(__linux__)
+  if (bytes >= kHugePage) return map_large(bytes);
+#endif
   void* memory = nullptr;
   // (std::aligned_alloc wants a size that is a multiple of the alignment.)
-  const auto alignment = static_cast<std::size_t>(large ? kHugePage : kAlignment);
-  if (posix_memalign(&memory, alignment, static_cast<std::size_t>(bytes)) != 0) return 0;
-#if defined(__linux__)
-  if (large) madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-#endif
+  if (posix_memalign(&memory, kAlignment, static_cast<std::size_t>(bytes)) != 0) return 0;
   return reinterpret_cast<MemoryHandle>(memory);
+}
+
+void to_heap(MemoryHandle memory, std::int64_t bytes) {
+  auto* at = reinterpret_cast<void*>(memory);
+#if defined(__linux__)
+  if (bytes >= kHugePage) {
+    ::munmap(at, static_cast<std::size_t>(bytes));
+    return;
+  }
+#endif
+  std::free(at);
 }
 
 void* on_heap(MemoryHandle memory) { return reinterpret_cast<void*>(memory); }
@@ -75,7 +108,7 @@ std::int64_t forget_heap(Buffer from, std::int64_t bytes) {
 
 MemorySource heap_memory() {
   return {.allocate = from_heap,
-          .release = [](MemoryHandle memory) { std::free(on_heap(memory)); },
+          .release = to_heap,
           .upload =
               [](const void* from, Buffer to, std::int64_t bytes) {
                 std::memcpy(on_heap(to), from, static_cast<std::size_t>(bytes));
@@ -156,7 +189,7 @@ Block CachingAllocator::take_new(std::int64_t size) {
 void CachingAllocator::give_back(const Idle& whole) {
   remove_idle(whole);
   stats_.bytes_absent -= region_of(whole).pieces.at(0).absent;
-  source_.release(whole.region);
+  source_.release(whole.region, whole.size);
   regions_.erase(whole.region);
   stats_.bytes_reserved -= whole.size;
 }

@@ -30,7 +30,7 @@ struct Buffer {
 /// accesses it. Copies wait for work that was queued before them.
 struct MemorySource {
   std::function<MemoryHandle(std::int64_t bytes)> allocate;  // returns 0 when there is none left
-  std::function<void(MemoryHandle)> release;
+  std::function<void(MemoryHandle, std::int64_t bytes)> release;  // bytes: as allocated
   std::function<void(const void* from, Buffer to, std::int64_t bytes)> upload;
   std::function<void(Buffer from, void* to, std::int64_t bytes)> download;
   /// Starts a copy of what a tensor holds now; the returned function waits for the copy and writes

@@ -136,7 +136,7 @@ class Primitives final : public Behind {
 
 MemorySource source(const std::shared_ptr<Vault>& vault) {
   return {.allocate = [vault](std::int64_t bytes) { return vault->allocate(bytes); },
-          .release = [vault](MemoryHandle handle) { vault->release(handle); },
+          .release = [vault](MemoryHandle handle, std::int64_t) { vault->release(handle); },
           .upload =
               [vault](const void* from, Buffer to, std::int64_t bytes) {
                 const Vault::Open open(*vault);

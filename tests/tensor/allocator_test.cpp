@@ -2,7 +2,14 @@
 
 #include <catch2/catch.hpp>
 
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <map>
 #include <set>
 #include <vector>
@@ -30,8 +37,9 @@ struct Counted {
               return next;
             },
             .release =
-                [this](MemoryHandle memory) {
-                  bytes -= held.at(memory);
+                [this](MemoryHandle memory, std::int64_t size) {
+                  CHECK(size == held.at(memory));
+                  bytes -= size;
                   held.erase(memory);
                 },
             .upload = {},
@@ -198,5 +206,37 @@ TEST_CASE("allocator: memory of the host that was given back is there when it is
   CHECK(std::count(bytes + kBytes - kMiB, bytes + kBytes, 7) == kMiB);
   std::fill_n(bytes, kBytes, std::uint8_t{9});
   CHECK(std::count(bytes, bytes + kBytes, 9) == kBytes);
-  heap.release(memory);
+  heap.release(memory, kBytes);
 }
+
+#if defined(__linux__)
+namespace {
+
+std::int64_t resident_bytes() {
+  std::ifstream status("/proc/self/statm");
+  std::int64_t pages = 0;
+  status >> pages >> pages;
+  return pages * ::getpagesize();
+}
+
+}  // namespace
+
+// glibc keeps blocks of up to 32 MiB once one of their size has been freed.
+TEST_CASE("allocator: large blocks go back to the system, whatever the heap keeps",
+          "[tensor][host]") {
+  void* volatile freed = std::malloc(30 * kMiB);
+  std::free(freed);
+  const MemorySource heap = heap_memory();
+  constexpr std::int64_t kBytes = 8 * kMiB + 4099;
+  std::vector<MemoryHandle> blocks;
+  for (int i = 0; i < 16; ++i) {
+    blocks.push_back(heap.allocate(kBytes));
+    CHECK(blocks.back() % (2 * kMiB) == 0);
+    std::memset(reinterpret_cast<void*>(blocks.back()), 1, kBytes);
+  }
+  const std::int64_t before = resident_bytes();
+  for (int i = 0; i < 15; ++i) heap.release(blocks[static_cast<std::size_t>(i)], kBytes);
+  CHECK(before - resident_bytes() > 14 * kBytes);
+  heap.release(blocks.back(), kBytes);
+}
+#endif

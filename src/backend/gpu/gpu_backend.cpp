@@ -8,7 +8,7 @@ Device make_gpu(DeviceType type, const std::shared_ptr<Runtime>& runtime, int in
   const auto staging = std::make_shared<Staging>(runtime);
   const MemorySource memory{
       .allocate = [runtime](std::int64_t bytes) { return runtime->allocate(bytes); },
-      .release = [runtime](MemoryHandle handle) { runtime->release(handle); },
+      .release = [runtime](MemoryHandle handle, std::int64_t) { runtime->release(handle); },
       .upload = [staging](const void* from, Buffer to,
                           std::int64_t bytes) { staging->upload(from, to, bytes); },
       .download = [runtime](Buffer from, void* to,
