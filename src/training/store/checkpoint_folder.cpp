@@ -15,17 +15,9 @@
 #include "training/store/run_state.h"
 
 namespace fovea::training {
-namespace {
 
 using Path = io::fs::path;
 using schema::Value;
-
-std::string whole_file(const Path& file) {
-  const std::vector<std::byte> bytes = io::read_bytes(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-}  // namespace
 
 std::string step_folder_name(std::int64_t step) { return fmt::format("step-{:08}", step); }
 
@@ -57,7 +49,7 @@ Value read_state(const Path& folder) {
 
 std::string read_listed(const Path& folder, const std::string& name, const Value& listed) {
   const Path file = folder / name;
-  std::string bytes = whole_file(file);
+  std::string bytes = io::read_text(file, kMostWeightBytes);
   const auto promised = static_cast<std::size_t>(listed.at("bytes").as_int());
   FOVEA_CHECK(
       bytes.size() >= promised, FileError,

@@ -15,6 +15,9 @@ namespace fovea::training {
 inline constexpr const char* kStateFile = "state.json";
 inline constexpr std::int64_t kCheckpointFormat = 1;
 
+/// What a file of weights may have, in bytes.
+inline constexpr std::uint64_t kMostWeightBytes = std::uint64_t{1} << 36;
+
 /// "step-00001234".
 std::string step_folder_name(std::int64_t step);
 /// "step-" and digits.
