@@ -3,6 +3,10 @@
 #include "backend/devices.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "data/boxes/box_dataset.h"
+#include "data/described/sample_infos.h"
+#include "data/described/weight_files.h"
 #include "data/files/coco_json.h"
 #include "data/files/csv.h"
 #include "data/files/hdf5/hdf5.h"
@@ -13,16 +17,20 @@
 #include "data/files/sound_file.h"
 #include "data/files/text_decode.h"
 #include "data/files/voc_xml.h"
+#include "data/images/image_dataset.h"
 #include "data/questions/question_set.h"
 #include "data/registry.h"
 #include "data/streams/byte_pairs.h"
 #include "data/streams/sentence_pieces.h"
+#include "data/texts/text_dataset.h"
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_cache.h"
 #include "experiment/file/experiment.h"
+#include "experiment/run/exported.h"
 #include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/support/run_cli.h"
+#include "training/store/model_file.h"
 
 namespace fovea::test {
 namespace {
@@ -213,6 +221,60 @@ void idx(std::string_view bytes) {
   images->get(images->size() - 1);
 }
 
+// data.json beside weights, read by each kind of data set that knows it.
+void data_description(std::string_view bytes) {
+  const auto beside = std::make_shared<const data::WeightFiles>(
+      data::WeightFiles{{{data::kDescriptionFile, std::string(bytes)},
+                         {data::kVocabularyFile, "<pad>\n<unk>\nfilm\n"}},
+                        ""});
+  const schema::Value description = beside->description();
+  if (!description.is_object() || description.size() == 0) throw FileError("describes nothing");
+  const std::string& kind = description.members().front().key;
+  const char* set = kind == "images"    ? "image_folder"
+                    : kind == "boxes"   ? "coco"
+                    : kind == "volumes" ? "nnunet"
+                                        : "text_folder";
+  schema::Value options = schema::Value::object({{"type", set}});
+  options.set("root", "/nowhere");
+  if (kind == "volumes") {  // their plan is a file of its own
+    data::volume_info(description);
+    return;
+  }
+  const auto known =
+      data::make_splits({set, options}, {.parts = data::OpenParts::kNone, .weights = beside})
+          .described;
+  const auto again = data::WeightFiles{
+      {{data::kDescriptionFile, data::description_text(known->description())}}, ""};
+  same(again.description() == known->description(), "a description changes on the way");
+  const data::SampleShape shape = known->shape();
+  if (!known->has("image") || shape.height * shape.width > std::int64_t{1} << 16) return;  // (slow)
+  static const TestFolder folder("fuzz-description");
+  static const std::string picture = [] {
+    const auto file = folder.path("own.png");
+    data::write_png(file, {6, 5, 3, std::vector<std::uint8_t>(6 * 5 * 3, 77)});
+    return file.string();
+  }();
+  if (const data::BoxDataset* boxes = data::find_boxes(*known)) {
+    boxes->get_file(picture);
+  } else {
+    data::images_of(*known).get_file(picture);
+  }
+}
+
+// The hash is put right where the bytes have one, or nothing behind it would ever be reached.
+void model_file(std::string_view bytes) {
+  static const Device host = make_cpu(1);
+  static const std::string key = R"("hash":")";
+  std::string file(bytes);
+  const std::size_t at = file.find(key);
+  if (at != std::string::npos && at + key.size() + 16 <= file.size()) {
+    file.replace(at + key.size(), 16, 16, '0');
+    file.replace(at + key.size(), 16, hash_bytes(file));
+  }
+  const training::ModelFile model = training::parse_model_file(file, "file", host);
+  experiment::described(model);
+}
+
 }  // namespace
 
 const std::vector<Reader>& readers() {
@@ -236,6 +298,8 @@ const std::vector<Reader>& readers() {
                                 {"gpt2_vocab", gpt2_vocab},
                                 {"gpt2_merges", gpt2_merges},
                                 {"tokeniser", tokeniser},
+                                {"data_description", data_description},
+                                {"model_file", model_file},
                                 {kLambada, questions<kLambada>},
                                 {kPiqa, questions<kPiqa>},
                                 {kHellaswag, questions<kHellaswag>},

@@ -60,7 +60,8 @@ Fields<ResizeOptions> resize_fields() {
 Fields<FitOptions> fit_fields() {
   using O = FitOptions;
   return Fields<O>{}
-      .add("crop_pct", &O::crop_pct, "share of the shorter side that is kept")
+      .add("crop_pct", &O::crop_pct, schema::greater_than(0) && schema::at_most(1),
+           "share of the shorter side that is kept")
       .add_object("resize", &O::resize, resize_fields(), "how pictures are resized")
       .add("keep_ratio", &O::keep_ratio, "whether pictures keep their aspect ratio");
 }
@@ -75,7 +76,7 @@ const Fields<SourceInfo>& image_fields() {
                "height that a network sees, in pixels")
           .add("width", &O::width, schema::in_range(1, kLongestSide),
                "width that a network sees, in pixels")
-          .add("pixel_max", &O::pixel_max, "pixel value that becomes 1")
+          .add("pixel_max", &O::pixel_max, schema::greater_than(0), "pixel value that becomes 1")
           .add("mean", &O::mean, "mean of each channel, unless dataset.mean says another")
           .add("std", &O::std, "standard deviation of each channel, unless dataset.std does")
           .add("stretch", &O::stretch, "whether images are stretched to their own range")

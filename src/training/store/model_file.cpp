@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "schema/json/parse.h"
+#include "training/store/checkpoint_folder.h"
 
 namespace fovea::training {
 namespace {
@@ -21,7 +22,6 @@ using schema::Value;
 
 constexpr const char* kFormat = "fovea-1";
 constexpr std::size_t kLengthBytes = 8, kHashDigits = 16;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 36;
 // Quotes inside of texts are escaped in a header, so that this stands there once.
 constexpr std::string_view kHashKey = R"("hash":")";
 
@@ -83,8 +83,10 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 }
 
 ModelFile read_model_file(const std::filesystem::path& path, const Device& host) {
-  const std::string name = path.string();
-  std::string bytes = io::read_text(path, kMostBytes);
+  return parse_model_file(io::read_text(path, kMostWeightBytes), path.string(), host);
+}
+
+ModelFile parse_model_file(std::string bytes, const std::string& name, const Device& host) {
   const auto at = place_of_hash(bytes);
   FOVEA_CHECK(
       at.has_value(), FileError,
@@ -104,7 +106,12 @@ ModelFile read_model_file(const std::filesystem::path& path, const Device& host)
                   parsed(content.metadata, "about", name),
                   hash};
   const Value files = parsed(content.metadata, "files", name);
-  for (const Value::Member& file : files.members()) model.files[file.key] = file.value.as_string();
+  try {
+    for (const Value::Member& file : files.members())
+      model.files[file.key] = file.value.as_string();
+  } catch (const ConfigError& error) {
+    throw FileError(fmt::format("{}: files: {}", name, error.what()));
+  }
   return model;
 }
 

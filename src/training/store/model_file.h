@@ -36,5 +36,7 @@ void write_model_file(const std::filesystem::path& path, const ModelFile& model)
 /// Throws FileError of one line for a file that is missing, cut short, changed in any bit, or no
 /// such file.
 ModelFile read_model_file(const std::filesystem::path& path, const Device& host);
+/// The same of the bytes of a file; `name` is that of messages.
+ModelFile parse_model_file(std::string bytes, const std::string& name, const Device& host);
 
 }  // namespace fovea::training
