@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "metrics/cases/case_metric.h"
+#include "metrics/masks/components.h"
 #include "metrics/masks/lesions.h"
 #include "metrics/masks/surface.h"
 
@@ -105,7 +106,7 @@ TEST_CASE("surface Dice, mean distance, lesions: equal those of other programs",
     const double assd = case_metric_entries().find("assd").rule.distance(
         surface_distances(truth, predicted, given.grid));
     CHECK(std::abs(assd - given.assd) < 1e-9);
-    CHECK(find_lesions(truth, given.grid).count == given.lesions);
+    CHECK(connected_components(truth, given.grid).count == given.lesions);
     CHECK(std::abs(lesion_f1(truth, predicted, given.grid) - given.lesion_f1) < 1e-9);
   }
 }
@@ -269,14 +270,14 @@ TEST_CASE("surface Dice: the same mask, masks far apart, and empty ones", "[metr
 
 TEST_CASE("lesions: pixels are connected at corners too", "[metrics]") {
   const Grid grid{{3, 4}};
-  const Lesions lesions = find_lesions(mask_of("100001000001"), grid);
+  const Components lesions = connected_components(mask_of("100001000001"), grid);
   CHECK(lesions.count == 2);
-  CHECK(lesions.of_pixel == std::vector<std::int64_t>{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2});
+  CHECK(lesions.of_pixel == std::vector<std::int32_t>{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2});
   // In a volume at the corners of voxels.
-  CHECK(find_lesions(mask_of("10000001"), {{2, 2, 2}}).count == 1);
+  CHECK(connected_components(mask_of("10000001"), {{2, 2, 2}}).count == 1);
   // The end of one row and the beginning of the next are apart.
-  CHECK(find_lesions(mask_of("000110000000"), grid).count == 2);
-  CHECK(find_lesions(Mask(12, 0), grid).count == 0);
+  CHECK(connected_components(mask_of("000110000000"), grid).count == 2);
+  CHECK(connected_components(Mask(12, 0), grid).count == 0);
 }
 
 TEST_CASE("lesions: one pixel finds a lesion, and one prediction may find two", "[metrics]") {
