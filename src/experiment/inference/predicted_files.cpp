@@ -11,6 +11,7 @@
 #include "experiment/reports/predicted_volumes.h"
 #include "metrics/label_maps.h"
 #include "ops/conv/convolution.h"
+#include "training/tasks/segmentation/segmentation_cases.h"
 
 namespace fovea::experiment {
 namespace {
@@ -69,7 +70,7 @@ void predict_volume(const Ensemble& runs, const PredictInput& input, const Predi
   const fs::path written = files.file(input.name, ".nii.gz");
   write_prediction(written.parent_path(), fs::path(input.name).filename().string(), found.values,
                    found.place, input.files.front(), data::find_volumes(runs.samples())->info(),
-                   {true, files.probabilities});
+                   {true, files.probabilities}, files.postprocessing);
 }
 
 void write_masks(const data::ImageDataset& images, const Tensor& prob,
@@ -78,11 +79,12 @@ void write_masks(const data::ImageDataset& images, const Tensor& prob,
   const std::int64_t height = geometry.original_size.at(0), width = geometry.original_size.at(1);
   const fs::path file = files.file(name, ".png");
   const std::vector<int> values = images.label_values();
+  const MaskFinish finish{files.postprocessing, training::pixel_spacing(geometry, {height, width})};
   data::write_png(
       file, values.empty()
-                ? cut_at_half(prob, height, width)
+                ? cut_at_half(prob, height, width, finish)
                 : label_picture(images.at_original(metrics::predicted_labels(prob), height, width),
-                                values));
+                                values, finish));
   if (!files.probabilities) return;
   const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
   const auto shares = sized.host_values<float>();

@@ -14,9 +14,11 @@
 
 namespace fovea::experiment {
 
-/// Where the files of inputs lie, and whether probabilities are written.
+/// Where the files of inputs lie, what becomes of their labels, and whether probabilities are
+/// written.
 struct PredictedFiles {
   std::filesystem::path out;
+  const training::Postprocessing& postprocessing;
   bool probabilities = false;
 
   /// <out>/<name><ending>; makes the folder that it lies in.

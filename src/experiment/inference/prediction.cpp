@@ -209,7 +209,9 @@ class Prediction {
                {objects_of_, boxes.class_names(), category_ids(boxes)});
   }
 
-  PredictedFiles files() const { return {request_.out, request_.probabilities}; }
+  PredictedFiles files() const {
+    return {request_.out, runs_.first().task().postprocessing(), request_.probabilities};
+  }
 
   // Texts.
 

@@ -12,6 +12,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "tensor/safetensors.h"
+#include "training/tasks/segmentation/segmentation_cases.h"
 #include "training/tasks/task.h"
 
 namespace fovea::experiment {
@@ -24,17 +25,25 @@ constexpr float kForeground = 0.5f;
 
 }  // namespace
 
-data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width) {
+data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width,
+                        const MaskFinish& finish) {
   const bool fits = prob.size(2) == height && prob.size(3) == width;
   const Tensor sized =
       fits ? prob : ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
   data::Image mask{height, width, 1, {}};
   for (const float p : sized.host_values<float>())
-    mask.pixels.push_back(p >= kForeground ? 255 : 0);
+    mask.pixels.push_back(p >= kForeground ? 1 : 0);
+  if (!finish.how.empty())
+    training::postprocess(finish.how, mask.pixels,
+                          {{height, width}, finish.spacing.value_or(std::vector<double>())});
+  for (std::uint8_t& pixel : mask.pixels) pixel = pixel != 0 ? 255 : 0;
   return mask;
 }
 
-data::Image label_picture(const Tensor& labels, const std::vector<int>& values) {
+data::Image label_picture(const Tensor& given, const std::vector<int>& values,
+                          const MaskFinish& finish) {
+  const Tensor labels = training::postprocessed(
+      finish.how, given, {given.size(-2), given.size(-1)}, finish.spacing);
   const bool deep = *std::max_element(values.begin(), values.end()) > 255;
   data::Image picture{labels.size(-2), labels.size(-1), 1, {}};
   for (const std::int64_t label : labels.host_values<std::int64_t>()) {
@@ -54,8 +63,10 @@ std::vector<std::string> MaskFiles::words() {
 
 MaskFiles::MaskFiles(const training::BatchSource& source, data::Split split,
                      std::filesystem::path folder, const std::set<std::string>& wanted,
+                     const training::Postprocessing& postprocessing,
                      std::vector<int> label_values)
     : source_(source),
+      postprocessing_(postprocessing),
       split_(split),
       folder_(std::move(folder)),
       masks_(wanted.contains("masks")),
@@ -87,6 +98,11 @@ std::vector<std::string> MaskFiles::stems_of_samples() const {
   return distinct_stems(names);
 }
 
+MaskFinish MaskFiles::finish_of(const data::Geometry& plane, std::int64_t height,
+                                std::int64_t width) const {
+  return {postprocessing_, training::pixel_spacing(plane, {height, width})};
+}
+
 void MaskFiles::add_original(const Tensor& prob, const Tensor& labels, const data::Geometry& plane,
                              std::int64_t sample) {
   const std::int64_t height = plane.original_size.at(0), width = plane.original_size.at(1);
@@ -94,11 +110,11 @@ void MaskFiles::add_original(const Tensor& prob, const Tensor& labels, const dat
     data::write_png(folder_ / kOriginal / file_of(sample), picture);
   };
   if (label_values_.empty()) {
-    if (original_masks_) write(cut_at_half(prob, height, width));
+    if (original_masks_) write(cut_at_half(prob, height, width, finish_of(plane, height, width)));
     return;
   }
   const Tensor original = images().at_original(labels, height, width);
-  if (original_masks_) write(label_picture(original, label_values_));
+  if (original_masks_) write(label_picture(original, label_values_, finish_of(plane, height, width)));
   if (volume_files_) volume_files_->add(sample, original);
 }
 
@@ -109,12 +125,16 @@ void MaskFiles::add(const data::Batch& batch, const Tensor& given, const Tensor&
     const Tensor own = labels.defined() ? labels.rows(i, i + 1) : Tensor();
     const auto place = static_cast<std::size_t>(i);
     const std::int64_t sample = batch.indices[place];
-    if (masks_)
+    const data::Geometry plane = place < batch.geometry.size() ? batch.geometry[place].in_plane()
+                                                               : data::Geometry{};
+    if (masks_) {
+      const MaskFinish finish = finish_of(plane, prob.size(2), prob.size(3));
       data::write_png(folder_ / kMasks / file_of(sample),
-                      label_values_.empty() ? cut_at_half(one, prob.size(2), prob.size(3))
-                                            : label_picture(own, label_values_));
+                      label_values_.empty() ? cut_at_half(one, prob.size(2), prob.size(3), finish)
+                                            : label_picture(own, label_values_, finish));
+    }
     if (original_masks_ || volumes_)
-      add_original(one, own, batch.geometry[place].in_plane(), sample);
+      add_original(one, own, plane, sample);
   }
   indices_.insert(indices_.end(), batch.indices.begin(), batch.indices.end());
   if (!probabilities_) return;

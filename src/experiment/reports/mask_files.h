@@ -10,14 +10,23 @@
 #include "data/images/image_dataset.h"
 #include "experiment/reports/volume_files.h"
 #include "training/batch_source.h"
+#include "training/inference/postprocessing.h"
 
 namespace fovea::experiment {
 
+/// What a mask is written with: what becomes of its labels, and millimetres between its pixels
+/// where they are known.
+struct MaskFinish {
+  const training::Postprocessing& how;
+  std::optional<std::vector<double>> spacing;
+};
 /// Of one foreground, (1, 1, h, w): 255 where the probability is at least 0.5, at this size.
-data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width);
+data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width,
+                        const MaskFinish& finish);
 /// The value that files have for the class of each pixel; 16 bits where one is above 255. labels:
 /// (..., h, w) int64.
-data::Image label_picture(const Tensor& labels, const std::vector<int>& values);
+data::Image label_picture(const Tensor& labels, const std::vector<int>& values,
+                          const MaskFinish& finish);
 
 /// predicted_masks/<stem>.png            at the size the network sees
 /// predicted_masks_original/<stem>.png   at the size of the image's file
@@ -34,11 +43,12 @@ class MaskFiles {
  public:
   /// The words that MaskFiles knows.
   static std::vector<std::string> words();
-  /// Opens nothing unless masks are wanted. `source` outlives this. label_values: of several
+  /// Opens nothing unless masks are wanted. `source` and `postprocessing` outlive this. label_values: of several
   /// classes, what files have for each. Throws ConfigError for volumes of images that are no
   /// slices.
   MaskFiles(const training::BatchSource& source, data::Split split, std::filesystem::path folder,
-            const std::set<std::string>& wanted, std::vector<int> label_values = {});
+            const std::set<std::string>& wanted, const training::Postprocessing& postprocessing,
+            std::vector<int> label_values = {});
 
   /// Writes the masks of a batch. prob: (b, k, h, w), on the host; labels: of several classes, the
   /// predicted one of every pixel, (b, h, w).
@@ -52,11 +62,13 @@ class MaskFiles {
   /// One sample at the size of its file: prob (1, 1, h, w), or labels (1, h, w).
   void add_original(const Tensor& prob, const Tensor& labels, const data::Geometry& plane,
                     std::int64_t sample);
+  MaskFinish finish_of(const data::Geometry& plane, std::int64_t height, std::int64_t width) const;
   void write_index(const std::string& folder) const;
   std::string name_of(std::int64_t sample) const { return source_.sample_name(split_, sample); }
   std::string file_of(std::int64_t sample) const;
 
   const training::BatchSource& source_;
+  const training::Postprocessing& postprocessing_;
   data::Split split_;
   std::filesystem::path folder_;
   bool masks_, original_masks_, volumes_, probabilities_;

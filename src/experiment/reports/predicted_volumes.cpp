@@ -43,13 +43,19 @@ std::vector<std::string> write_prediction(const std::filesystem::path& folder,
                                           const std::string& name, const Tensor& prob,
                                           const data::VolumePlace& place,
                                           const std::filesystem::path& like,
-                                          const data::VolumeInfo& info, const VolumeOutputs& what) {
+                                          const data::VolumeInfo& info, const VolumeOutputs& what,
+                                          const training::Postprocessing& postprocessing) {
   const data::VolumeSides size{prob.size(1), prob.size(2), prob.size(3)};
   const auto maps = prob.host_values<float>();
   std::vector<std::string> names;
   if (what.labels) {
+    std::vector<std::uint8_t> labels = data::labels_on_file(maps, info, size, place);
+    if (!postprocessing.empty())
+      training::postprocess(postprocessing, labels,
+                            {{place.file.begin(), place.file.end()},
+                             {place.spacing.begin(), place.spacing.end()}});
     std::vector<std::uint16_t> values;
-    for (const std::uint8_t label : data::labels_on_file(maps, info, size, place))
+    for (const std::uint8_t label : labels)
       values.push_back(static_cast<std::uint16_t>(info.label_values[label]));
     names.push_back(name + ".nii.gz");
     data::write_nifti_labels(folder / names.back(), size_on_file(place), values, like);
@@ -68,11 +74,13 @@ std::vector<std::string> write_prediction(const std::filesystem::path& folder,
 }
 
 PredictedVolumes::PredictedVolumes(const data::VolumeDataset& volumes, std::filesystem::path folder,
-                                   const std::set<std::string>& wanted)
+                                   const std::set<std::string>& wanted,
+                                   const training::Postprocessing& postprocessing)
     : volumes_(volumes),
       folder_(std::move(folder)),
       labels_(wanted.contains("volumes")),
-      probabilities_(wanted.contains("probabilities")) {
+      probabilities_(wanted.contains("probabilities")),
+      postprocessing_(postprocessing) {
   if (labels_) io::make_directories(folder_ / kVolumeFolder);
   if (probabilities_) io::make_directories(folder_ / kProbabilityFolder);
 }
@@ -83,7 +91,7 @@ void PredictedVolumes::add(std::int64_t sample, const Tensor& prob) const {
     write_prediction(folder_ / folder, slug(volumes_.case_name(sample)),
                      prob.alias(prob.shape().part(1, prob.rank())), volumes_.place(sample),
                      files.images.empty() ? std::filesystem::path() : files.images.front(),
-                     volumes_.info(), what);
+                     volumes_.info(), what, postprocessing_);
   };
   if (labels_) write(kVolumeFolder, {true, false});
   if (probabilities_) write(kProbabilityFolder, {false, true});

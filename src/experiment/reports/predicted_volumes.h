@@ -9,6 +9,7 @@
 
 #include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
+#include "training/inference/postprocessing.h"
 
 namespace fovea::experiment {
 
@@ -19,23 +20,25 @@ struct VolumeOutputs {
                                // each region
 };
 
-/// prob: (k, d, h, w) of a prepared volume, of which data::labels_on_file() makes labels; place:
+/// Labels are written after `postprocessing`. prob: (k, d, h, w) of a prepared volume, of which data::labels_on_file() makes labels; place:
 /// where that lies in its file; like: the NIfTI file whose header is taken, empty for none. Returns
 /// the names of the files.
 std::vector<std::string> write_prediction(const std::filesystem::path& folder,
                                           const std::string& name, const Tensor& prob,
                                           const data::VolumePlace& place,
                                           const std::filesystem::path& like,
-                                          const data::VolumeInfo& info, const VolumeOutputs& what);
+                                          const data::VolumeInfo& info, const VolumeOutputs& what,
+                                          const training::Postprocessing& postprocessing);
 
 /// predicted_volumes/<case>.nii.gz, predicted_probabilities/<case>_<class>.nii.gz of a split.
 class PredictedVolumes {
  public:
   /// Words of --save.
   static std::vector<std::string> words() { return {"volumes", "probabilities"}; }
-  /// `volumes` outlives this.
+  /// `volumes` and `postprocessing` outlive this.
   PredictedVolumes(const data::VolumeDataset& volumes, std::filesystem::path folder,
-                   const std::set<std::string>& wanted);
+                   const std::set<std::string>& wanted,
+                   const training::Postprocessing& postprocessing);
   /// prob: (1, k, d, h, w) of a sample.
   void add(std::int64_t sample, const Tensor& prob) const;
   /// The folders.
@@ -47,6 +50,7 @@ class PredictedVolumes {
   const data::VolumeDataset& volumes_;
   std::filesystem::path folder_;
   bool labels_, probabilities_;
+  const training::Postprocessing& postprocessing_;
 };
 
 /// summary.json as nnU-Net writes it: Dice, IoU and counts of every case and class, their means

@@ -52,10 +52,10 @@ ReportFiles::ReportFiles(Run& run, const ReportSettings& settings)
   wanted_ = parse_saves(
       settings.save, volumes_ == nullptr ? MaskFiles::words() : PredictedVolumes::words(), gives);
   if (volumes_ != nullptr) {
-    predicted_.emplace(*volumes_, settings.folder, wanted_);
+    predicted_.emplace(*volumes_, settings.folder, wanted_, run.task().postprocessing());
   } else {
     masks_.emplace(
-        source, settings.split, settings.folder, wanted_,
+        source, settings.split, settings.folder, wanted_, run.task().postprocessing(),
         samples.shape().label_maps ? data::images_of(samples).label_values() : std::vector<int>());
   }
 }

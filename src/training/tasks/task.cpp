@@ -82,6 +82,16 @@ Tensor Task::generate_images(const ImageRequest&) {
   throw ConfigError("task: makes no images; expected generation");
 }
 
+void Task::set_postprocessing(const PostprocessingOptions& options) {
+  FOVEA_CHECK(options.empty(), ConfigError,
+              "--keep-largest, --min-size: are of segmentations; expected a run that makes masks");
+}
+
+PostprocessingChoice Task::choose_postprocessing(data::Split) {
+  throw ConfigError(
+      "--choose-postprocessing: is of segmentations; expected a run that makes masks");
+}
+
 data::Batch Task::prepared(const data::Batch& batch, const RandomStream&) const { return batch; }
 
 void Task::set_random(const RandomStream& random) {

@@ -15,7 +15,9 @@
 #include "models/model.h"
 #include "training/batch_source.h"
 #include "training/decoding_options.h"
+#include "training/inference/choose_postprocessing.h"
 #include "training/inference/inferer.h"
+#include "training/inference/postprocessing.h"
 #include "training/inference/sampler.h"
 #include "training/tasks/task_report.h"
 
@@ -110,6 +112,14 @@ class Task {
   /// not measure.
   virtual void add_metrics(const metrics::CaseMetrics& asked);
 
+  /// What becomes of predicted labels before they are scored, written or shown, from now on. Throws
+  /// ConfigError for a task without labels of pixels, and for what does not fit its classes.
+  virtual void set_postprocessing(const PostprocessingOptions& options);
+  const Postprocessing& postprocessing() const { return postprocessing_; }
+  /// What improves the predictions of a split, by nnU-Net's rule, those so far taken as they are.
+  /// Throws ConfigError as set_postprocessing().
+  virtual PostprocessingChoice choose_postprocessing(data::Split split);
+
   // What all share.
 
   models::Model& model() const { return model_; }
@@ -133,6 +143,8 @@ class Task {
   /// `needed`, which the task compares with.
   Task(models::Model& model, std::shared_ptr<BatchSource> source,
        const std::vector<std::string>& needed);
+
+  Postprocessing postprocessing_;
 
   /// What the network and the loss see of a batch in training: a task may add to it, and draws what
   /// it needs from `random`.

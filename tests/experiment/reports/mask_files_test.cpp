@@ -19,7 +19,8 @@ namespace {
 std::vector<std::string> save(training::LabelSegmentation& task, const io::fs::path& folder,
                               const std::set<std::string>& wanted) {
   const auto& images = data::images_of(task.source().at(data::Split::kTest));
-  MaskFiles files(task.source(), data::Split::kTest, folder, wanted, images.label_values());
+  MaskFiles files(task.source(), data::Split::kTest, folder, wanted, task.postprocessing(),
+                  images.label_values());
   training::ReportRequest request;
   request.maps = [&](const data::Batch& batch, const Tensor& probabilities, const Tensor& labels) {
     files.add(batch, probabilities, labels);

@@ -11,6 +11,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/create.h"
+#include "ops/elementwise.h"
 #include "training/tasks/task_registry.h"
 
 namespace fovea::training {
@@ -114,23 +115,23 @@ Task::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i
   const Shape plane{prob.size(2), prob.size(3)};
   if (mask.dtype() == DType::kInt64)
     return {mask.alias(plane), metrics::predicted_labels(prob).alias(plane)};
-  const auto cut = [&](const Tensor& shares) {
-    std::vector<std::int64_t> classes;
-    for (const float share : shares.host_values<float>())
-      classes.push_back(share >= metrics::kForeground ? 1 : 0);
-    return Tensor::from(classes, plane, host());
-  };
-  return {cut(mask), cut(prob)};
+  return {foreground_labels(mask).alias(plane), foreground_labels(prob).alias(plane)};
 }
 
 Task::Picture Segmentation::picture(data::Split split, std::int64_t i) {
   const data::Sample seen = source().at(split).get(i);
   const Tensor prob = predict(split, i);
   const Tensor& mask = seen.at(kMask);
-  if (mask.dtype() != DType::kInt64) return {seen.at("image"), mask, prob};
+  const bool soft = mask.dtype() != DType::kInt64;
+  if (soft && postprocessing().empty()) return {seen.at("image"), mask, prob};
   Shape batch{1};
   for (const std::int64_t size : prob.shape()) batch.push_back(size);
-  return {seen.at("image"), mask, metrics::predicted_labels(prob.alias(batch)).alias(mask.shape())};
+  Tensor labels = soft ? foreground_labels(prob) : metrics::predicted_labels(prob.alias(batch));
+  if (!postprocessing().empty())
+    labels = postprocessed_labels(labels, {prob.size(-2), prob.size(-1)}, source().one(split, i), 0,
+                                  split);
+  if (soft) labels = ops::cast(labels, DType::kFloat32);
+  return {seen.at("image"), mask, labels.alias(mask.shape())};
 }
 
 std::string Segmentation::shown_label(const std::string& name, const char* score, double share) {

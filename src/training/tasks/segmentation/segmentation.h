@@ -39,6 +39,8 @@ class Segmentation : public Task {
   Tensor probabilities_of(const data::Batch& batch) override {
     return probabilities(infer(batch).maps.front());
   }
+  void set_postprocessing(const PostprocessingOptions& options) override;
+  PostprocessingChoice choose_postprocessing(data::Split split) override;
 
  protected:
   /// Throws ConfigError where the network has another number of maps than the source has outputs.
@@ -75,6 +77,20 @@ class Segmentation : public Task {
   std::string network_size(data::Split split) const;
   /// The mask of a sample at that size, without the axis of the batch.
   Tensor original_truth(data::Split split, std::int64_t index) const;
+  /// 1 where a probability is that of foreground, 0 elsewhere: int64 of the same shape.
+  static Tensor foreground_labels(const Tensor& shares);
+  /// Truth and predicted labels of every sample of a split, as they are compared.
+  using VisitLabels = std::function<void(const Tensor& truth, const Tensor& predicted,
+                                         const metrics::Grid& grid)>;
+  virtual void each_case(data::Split split, const VisitLabels& visit) = 0;
+  /// The labels of sample i of a batch after postprocessing(), of that many pixels, one number an
+  /// axis. Throws ConfigError for slices of volumes, which are predicted one by one.
+  Tensor postprocessed_labels(const Tensor& labels, const std::vector<std::int64_t>& size,
+                              const data::Batch& batch, std::int64_t i, data::Split split) const;
+  void check_no_slices(data::Split split) const;
+  /// Size and, where it is known, spacing of what sample i of a batch is compared as.
+  metrics::Grid grid_of(const std::vector<std::int64_t>& size, const data::Batch& batch,
+                        std::int64_t i, data::Split split) const;
   /// Predicted labels (h, w) of sample i of a batch, brought to that size.
   Tensor labels_at_original(const Tensor& labels, const data::Batch& batch, std::int64_t i,
                             data::Split split) const;
@@ -137,13 +153,16 @@ class MaskSegmentation final : public Segmentation {
     std::int64_t both_empty = 0;  // of these, those without foreground in the prediction either
   };
   /// Everything about one split; throws as measure(). `also` sees every batch with its
-  /// probabilities.
+  /// probabilities, `labels` what is compared of every sample.
   Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {},
-                              const Visit& also = {});
+                              const Visit& also = {}, const VisitLabels& labels = {});
 
  private:
   Tensor probabilities(const Tensor& map) const override;
   metrics::LabelSets scored_labels() const override { return {{0}, {1}}; }
+  void each_case(data::Split split, const VisitLabels& visit) override {
+    evaluate_in_full(split, {}, {}, visit);
+  }
 };
 
 /// What tasks share whose samples have a label for every pixel, and whose predictions are brought
@@ -168,9 +187,10 @@ class LabelledSegmentation : public Segmentation {
     std::vector<std::int64_t> pixels;             // that count, by sample
     std::vector<metrics::CaseScores> cases;       // empty unless add_metrics() asked
   };
-  /// Everything about one split; throws as measure(). `also` sees every batch with its logits.
+  /// Everything about one split; throws as measure(). `also` sees every batch with its logits,
+  /// `labels` what is compared of every sample.
   Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {},
-                              const Visit& also = {});
+                              const Visit& also = {}, const VisitLabels& labels = {});
 
  protected:
   using Segmentation::Segmentation;
@@ -185,6 +205,9 @@ class LabelledSegmentation : public Segmentation {
  private:
   Tensor probabilities_of_sample(const Tensor& logits, std::int64_t i) const;
   double dice_of(const metrics::ClassCounts& sample) const;
+  void each_case(data::Split split, const VisitLabels& visit) override {
+    evaluate_in_full(split, {}, {}, visit);
+  }
   Table samples_table(const Evaluation& clean, const std::vector<std::string>& names) const;
   schema::Value per_class_json(const Evaluation& clean) const;
 };

@@ -106,7 +106,8 @@ Tensor LabelledSegmentation::probabilities_of_sample(const Tensor& logits, std::
 }
 
 LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
-    data::Split split, const std::optional<NoiseLevel>& noise, const Visit& also) {
+    data::Split split, const std::optional<NoiseLevel>& noise, const Visit& also,
+    const VisitLabels& visit_labels) {
   const autograd::NoGrad no_grad;
   const std::int64_t classes = std::ssize(source().class_names());
   const std::int64_t outputs = std::ssize(source().output_names());
@@ -145,6 +146,9 @@ LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
                                                    batch.indices[static_cast<std::size_t>(i)]);
         own = original_truth(split, batch.indices[static_cast<std::size_t>(i)]);
       }
+      const std::vector<std::int64_t> size = pixels_of(own, volumes != nullptr);
+      labels = postprocessed_labels(labels, size, batch, i, split);
+      if (visit_labels) visit_labels(own, labels, grid_of(size, batch, i, split));
       const auto truth = own.host_values<std::int64_t>();
       const auto found = labels.host_values<std::int64_t>();
       confusion.add(truth, found, data::kIgnoreLabel);
@@ -153,7 +157,7 @@ LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
       result.pixels.push_back(confusion.total());
       if (cases.wanted())
         cases.add(result.by_sample.back(),
-                  image_of(truth, found, pixels_of(own, volumes != nullptr), batch, i, split));
+                  image_of(truth, found, size, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });

@@ -53,7 +53,8 @@ void MaskSegmentation::add_metrics(const metrics::CaseMetrics& asked) {
 Tensor MaskSegmentation::probabilities(const Tensor& map) const { return ops::sigmoid(map); }
 
 MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
-    data::Split split, const std::optional<NoiseLevel>& noise, const Visit& also) {
+    data::Split split, const std::optional<NoiseLevel>& noise, const Visit& also,
+    const VisitLabels& visit_labels) {
   const autograd::NoGrad no_grad;
   Evaluation result;
   CaseCollector cases = collect_cases();
@@ -72,20 +73,23 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
         truth = original_truth(split, batch.indices[static_cast<std::size_t>(i)]);
         found = ops::resize(found, {truth.size(-2), truth.size(-1)}, ops::Interpolation::kLinear);
       }
+      const std::vector<std::int64_t> size{truth.size(-2), truth.size(-1)};
+      if (!postprocessing().empty())
+        found = ops::cast(postprocessed_labels(foreground_labels(found), size, batch, i, split),
+                          DType::kFloat32);
+      if (visit_labels)
+        visit_labels(foreground_labels(truth), foreground_labels(found),
+                     grid_of(size, batch, i, split));
       metrics::MaskCounts counts;
       counts.add(found.host_values<float>(), truth.host_values<float>());
       result.counts.add(counts);
       result.by_sample.push_back(counts);
       if (!cases.wanted()) continue;
-      const auto labels = [](const Tensor& mask) {
-        std::vector<std::int64_t> cut;
-        for (const float value : mask.host_values<float>())
-          cut.push_back(value >= metrics::kForeground ? 1 : 0);
-        return cut;
-      };
-      const std::vector<std::int64_t> own = labels(truth), predicted = labels(found);
+      const Tensor own = foreground_labels(truth), predicted = foreground_labels(found);
+      const auto of_truth = own.host_values<std::int64_t>();
+      const auto of_found = predicted.host_values<std::int64_t>();
       cases.add(metrics::class_counts(counts),
-                image_of(own, predicted, {truth.size(-2), truth.size(-1)}, batch, i, split));
+                image_of(of_truth, of_found, size, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
