@@ -31,6 +31,7 @@ struct Arguments {
   std::string format = "csv";
   bool probabilities = false;
   std::int64_t batch_size = 0;
+  bool continues = false;
   int threads = 0;
 };
 
@@ -57,10 +58,11 @@ std::string outcome(const experiment::PredictCounts& counts, const std::string& 
   const std::int64_t done = counts.predicted + counts.failed;
   if (!counts.stopped) return fmt::format("{} of {} {}", counts.predicted, done, how);
   if (counts.inputs == 0)
-    return fmt::format("stopped: {} of the first {} {}; what follows was not reached",
-                       counts.predicted, done, how);
-  return fmt::format("stopped: {} of {} {}; {} not reached", counts.predicted, counts.inputs, how,
-                     counts.inputs - done);
+    return fmt::format(
+        "stopped: {} of the first {} {}; what follows was not reached, go on with --continue",
+        counts.predicted, done, how);
+  return fmt::format("stopped: {} of {} {}; {} not reached, go on with --continue",
+                     counts.predicted, counts.inputs, how, counts.inputs - done);
 }
 
 int predict(const Arguments& args, bool quiet) {
@@ -72,9 +74,12 @@ int predict(const Arguments& args, bool quiet) {
   FOVEA_CHECK(!inputs.empty() || !args.texts.empty(), ConfigError,
               "--input: expected files or folders behind the run, or texts as --text");
   const experiment::TableFormat format = experiment::table_format(args.format, "--format");
-  FOVEA_CHECK(
-      !io::fs::exists(out) || (io::fs::is_directory(out) && io::fs::is_empty(out)), FileError,
-      fmt::format("--out {}: is there and holds something; choose another folder", args.out));
+  const bool holds_something =
+      io::fs::exists(out) && !(io::fs::is_directory(out) && io::fs::is_empty(out));
+  FOVEA_CHECK(!holds_something || (args.continues && io::fs::is_directory(out)), FileError,
+              fmt::format("--out {}: is there and holds something; choose another folder, or go on "
+                          "with --continue",
+                          args.out));
   std::vector<experiment::Opened> opened;
   std::vector<experiment::Run*> runs;
   for (const std::string& folder : folders) {
@@ -91,7 +96,8 @@ int predict(const Arguments& args, bool quiet) {
                                                                 out,
                                                                 format,
                                                                 args.probabilities,
-                                                                args.batch_size},
+                                                                args.batch_size,
+                                                                args.continues},
                                                                printer);
   printer.finish();
   const std::string how =
@@ -135,6 +141,10 @@ int main(int argc, char** argv) {
   cli.add_option("-o,--out", args.out, "folder for the predictions; must be new or empty")
       .required()
       .value("FOLDER");
+  cli.add_flag(
+      "--continue", args.continues,
+      "go on with a pass that was interrupted: the same command again; what is in --out is "
+      "kept, and the rest is predicted");
   cli.add_option("--format", args.format, "of the table of predictions (csv)").value("csv|jsonl");
   cli.add_flag("--probabilities", args.probabilities,
                "the probability of every class: in the table, or of masks and volumes as a file "

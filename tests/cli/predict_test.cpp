@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <sstream>
 
 #include "base/file.h"
@@ -111,6 +112,51 @@ TEST_CASE("predict: classes of pictures, whatever the batch", "[cli]") {
   check_refusal(
       run_cli("predict", {run, pictures, "--format", "xml", "--out", folder.path("b").string()}), 2,
       "known: csv, jsonl");
+}
+
+TEST_CASE("predict --continue: killed at any moment, the results are those of one pass", "[cli]") {
+  const TestFolder folder("cli-predict-continue");
+  const std::string run = small_segmentation(folder);
+  for (int k = 0; k < 400; ++k) {
+    data::Image picture{8, 8, 3, {}};
+    for (int i = 0; i < 8 * 8 * 3; ++i)
+      picture.pixels.push_back(static_cast<std::uint8_t>((i * k) % 256));
+    const auto file = folder.path("pictures") / fmt::format("p{}.png", k);
+    io::make_directories(file.parent_path());
+    data::write_png(file, picture);
+  }
+  const auto command = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        run,     folder.path("pictures").string(), "--batch-size", "2",
+        "--out", folder.path(out).string(),        "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  REQUIRE(run_cli("predict", command("straight", {})).code == 0);
+  CliResult last;
+  int kills = 0;
+  for (int attempt = 0; attempt < 40; ++attempt) {
+    const double wait = kills < 5 ? 0.03 + 0.03 * attempt : 0;
+    last = run_cli("predict", command("killed", {"--continue"}),
+                   {.signal_after_s = wait, .signal = SIGKILL});
+    if (last.code != 128 + SIGKILL) break;
+    ++kills;
+  }
+  INFO(last.err);
+  CHECK(kills >= 1);
+  REQUIRE(last.code == 0);
+  CHECK_THAT(last.out, Catch::StartsWith("400 of 400 predicted by "));
+  int files = 0;
+  for (const auto& entry : io::fs::directory_iterator(folder.path("straight"))) {
+    ++files;
+    CAPTURE(entry.path());
+    CHECK(io::read_text(folder.path("killed") / entry.path().filename()) ==
+          io::read_text(entry.path()));
+  }
+  CHECK(files == 402);  // the table, predict.json
+  check_refusal(run_cli("predict", command("killed", {"--continue", "--probabilities"})), 2,
+                "probabilities: false -> true");
+  check_refusal(run_cli("predict", command("killed", {})), 1, "or go on with --continue");
 }
 
 TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {

@@ -20,6 +20,7 @@ class Ensemble {
   /// segmented the size that networks see, of volumes channels and spacing.
   explicit Ensemble(std::vector<Run*> runs);
 
+  const std::vector<Run*>& runs() const { return runs_; }
   /// All runs have its classes.
   Run& first() const { return *runs_.front(); }
   const data::Dataset& samples() const { return samples_of(first()); }

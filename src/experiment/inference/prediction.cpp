@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/hash.h"
 #include "data/audio/speech_dataset.h"
 #include "data/boxes/box_dataset.h"
 #include "data/given/given_samples.h"
@@ -19,9 +18,11 @@
 #include "data/images/image_dataset.h"
 #include "data/volumes/volume_dataset.h"
 #include "experiment/inference/ensemble.h"
+#include "experiment/inference/eval_results.h"
 #include "experiment/inference/predict_inputs.h"
+#include "experiment/inference/predict_journal.h"
 #include "experiment/inference/predicted_files.h"
-#include "experiment/reports/objects/coco_files.h"
+#include "experiment/inference/predicted_objects.h"
 #include "experiment/reports/objects/detection_table.h"
 #include "experiment/reports/prediction_table.h"
 
@@ -29,6 +30,7 @@ namespace fovea::experiment {
 namespace {
 
 namespace fs = std::filesystem;
+using schema::Value;
 
 ResultHeads heads_of(const Ensemble& runs, bool probabilities) {
   const data::Dataset& samples = runs.samples();
@@ -42,12 +44,11 @@ ResultHeads heads_of(const Ensemble& runs, bool probabilities) {
 // The table, which grows.
 class PredictionTable {
  public:
-  PredictionTable(const PredictRequest& request, ResultHeads heads)
-      : format_(request.format),
+  PredictionTable(PredictJournal& journal, TableFormat format, ResultHeads heads)
+      : format_(format),
         heads_(std::move(heads)),
-        file_(request.out / fmt::format("predictions.{}", ending_of(format_)),
-              io::File::Mode::kCreate) {
-    if (format_ == TableFormat::kCsv) file_.write(csv_line(heads_));
+        file_(journal.file(fmt::format("predictions.{}", ending_of(format_)))) {
+    if (format_ == TableFormat::kCsv && file_.size() == 0) file_.write(csv_line(heads_));
   }
 
   void add(const ResultRow& row) {
@@ -62,9 +63,47 @@ class PredictionTable {
  private:
   TableFormat format_;
   ResultHeads heads_;
-  io::File file_;
+  io::File& file_;
   std::string pending_;
 };
+
+std::string hash_of(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += fmt::format("{} {}\n", text.size(), text);
+  return hash_bytes(all);
+}
+
+Value described(const std::vector<PredictInput>& inputs) {
+  std::vector<std::string> words;
+  for (const PredictInput& input : inputs) {
+    words.push_back(input.name);
+    for (const fs::path& file : input.files) words.push_back(file.string());
+  }
+  return Value::object({{"files", std::ssize(inputs)}, {"hash", hash_of(words)}});
+}
+
+Value described_texts(const PredictRequest& request) {
+  std::vector<std::string> files;
+  for (const fs::path& file : request.inputs) files.push_back(file.string());
+  return Value::object({{"files", Value::array(files)},
+                        {"texts", std::ssize(request.texts)},
+                        {"hash", hash_of(request.texts)},
+                        {"columns", Value::array(request.columns)}});
+}
+
+// All that results follow from. (How many inputs share a batch changes none.)
+Value settings_of(const Ensemble& runs, const PredictRequest& request, Value inputs) {
+  Value members = Value::array();
+  for (Run* run : runs.runs())
+    members.push_back(
+        Value::object({{"weights", weights_hash(run->model())}, {"config", run->config()}}));
+  return Value::object({{"inputs", std::move(inputs)},
+                        {"format", std::string(ending_of(request.format))},
+                        {"probabilities", request.probabilities},
+                        {"postprocessing",
+                         training::to_value(runs.first().task().postprocessing().options)},
+                        {"runs", members}});
+}
 
 // One pass over the inputs.
 class Prediction {
@@ -82,12 +121,29 @@ class Prediction {
   }
 
  private:
+  // Where an earlier pass ended. Nothing is written yet.
+  void begin(Value inputs) {
+    journal_.emplace(request_.out, settings_of(runs_, request_, std::move(inputs)),
+                     request_.continues);
+    const PredictJournal::State& before = journal_->begin();
+    counts_.failed = before.failed;
+    counts_.predicted = before.done - before.failed;
+    if (before.failed > 0 && !journal_->complete())
+      observer_.noted(
+          fmt::format("{} of the first {} inputs could not be read; they are not tried again",
+                      before.failed, before.done));
+  }
+
   PredictionTable& table() {
-    if (!table_) {
-      io::make_directories(request_.out);
-      table_.emplace(request_, heads_of(runs_, request_.probabilities));
-    }
+    if (!table_)
+      table_.emplace(*journal_, request_.format, heads_of(runs_, request_.probabilities));
     return *table_;
+  }
+
+  void finish() {
+    table();
+    if (objects_) objects_->close();
+    if (!counts_.stopped) journal_->finish({counts_.predicted + counts_.failed, counts_.failed});
   }
 
   void say_failed(const std::string& message) {
@@ -95,9 +151,11 @@ class Prediction {
     ++counts_.failed;
   }
 
-  // Writes the rows of what was predicted, and says whether to go on.
-  bool goes_on() {
+  // Writes the rows of what was predicted, and says whether to go on. done: inputs, from the first
+  // on; those of them that are not predicted could not be read.
+  bool goes_on(std::int64_t done) {
     table().write();
+    journal_->note({done, done - counts_.predicted});
     observer_.progressed(counts_.predicted + counts_.failed, counts_.inputs);
     counts_.stopped = observer_.stops();
     return !counts_.stopped;
@@ -129,7 +187,10 @@ class Prediction {
     auto [inputs, notes] = predict_inputs(samples_, request_.inputs, request_.out);
     for (const std::string& note : notes) observer_.noted(note);
     counts_.inputs = std::ssize(inputs);
+    begin(described(inputs));
+    if (journal_->complete()) return;
     table();
+    inputs.erase(inputs.begin(), inputs.begin() + journal_->begin().done);
     const bool alone = data::find_volumes(samples_) != nullptr ||
                        data::find_boxes(samples_) != nullptr ||
                        data::find_speech(samples_) != nullptr;
@@ -138,9 +199,11 @@ class Prediction {
     } else {
       predict_pictures(data::images_of(samples_), inputs);
     }
+    finish();
   }
 
   void predict_pictures(const data::ImageDataset& images, const std::vector<PredictInput>& inputs) {
+    if (inputs.empty()) return;  // the pass before this one had all of them
     std::vector<fs::path> files;
     for (const PredictInput& input : inputs) files.push_back(input.files.front());
     each_batch(
@@ -154,7 +217,7 @@ class Prediction {
                         batch.geometry[at], probabilities.rows(k, k + 1));
           }
           counts_.predicted += batch.size();
-          return goes_on();
+          return goes_on(inputs[static_cast<std::size_t>(batch.indices.back())].index + 1);
         });
   }
 
@@ -171,6 +234,8 @@ class Prediction {
   }
 
   void predict_one_by_one(const std::vector<PredictInput>& inputs) {
+    if (const data::BoxDataset* boxes = data::find_boxes(samples_))
+      objects_.emplace(*journal_, *boxes, makes_masks(runs_.first().model()));
     for (const PredictInput& input : inputs) {
       try {
         predict_one(input);
@@ -178,9 +243,8 @@ class Prediction {
       } catch (const FileError& error) {  // the others are worth having
         say_failed(error.what());
       }
-      if (!goes_on()) break;
+      if (!goes_on(input.index + 1)) break;
     }
-    if (const data::BoxDataset* boxes = data::find_boxes(samples_)) write_results(*boxes);
   }
 
   void predict_one(const PredictInput& input) {
@@ -193,20 +257,13 @@ class Prediction {
       table().add({input.name, file, runs_.first().task().text_of(batch)});
     } else {
       const data::BoxDataset& boxes = *data::find_boxes(samples_);
-      objects_.push_back({0, 0, {}, predict_objects(runs_.first(), boxes, input, files())});
-      objects_of_.push_back({input.index + 1, ""});
-      for (const ResultRow& row :
-           detection_rows(input.name, file, objects_.back().found, boxes.class_names(),
-                          makes_masks(runs_.first().model())))
+      const std::vector<metrics::DetectedObject> found =
+          predict_objects(runs_.first(), boxes, input, files());
+      objects_->add(input.index, found);
+      for (const ResultRow& row : detection_rows(input.name, file, found, boxes.class_names(),
+                                                 makes_masks(runs_.first().model())))
         table().add(row);
     }
-  }
-
-  void write_results(const data::BoxDataset& boxes) const {
-    std::set<std::string> wanted = {"boxes.json"};
-    if (makes_masks(runs_.first().model())) wanted.insert("masks.json");
-    write_coco(request_.out, wanted, objects_,
-               {objects_of_, boxes.class_names(), category_ids(boxes)});
   }
 
   PredictedFiles files() const {
@@ -217,6 +274,8 @@ class Prediction {
 
   void predict_texts(const data::TextDataset& texts) {
     counts_.inputs = request_.inputs.empty() ? std::ssize(request_.texts) : 0;
+    begin(described_texts(request_));
+    if (journal_->complete()) return;
     for (std::size_t i = 0; i < request_.texts.size(); ++i)
       add_text(texts, {fmt::format("text {}", i + 1), "", request_.texts[i]});
     for (const fs::path& file : request_.inputs) {
@@ -228,7 +287,7 @@ class Prediction {
       }
     }
     predict_waiting();
-    table();
+    finish();
   }
 
   // Texts of about equal length share a batch, so that little of it is padding: this many batches
@@ -237,6 +296,7 @@ class Prediction {
 
   void add_text(const data::TextDataset& texts, data::GivenText text) {
     const std::int64_t index = texts_read_++;
+    if (index < journal_->begin().done) return;
     const bool blank = text.text.find_first_not_of(" \t\r\n\f\v") == std::string::npos;
     if (text.problem.empty() && blank && texts.options().on_empty != data::OnEmpty::kKeep)
       text.problem = fmt::format("{}: holds no word; expected a text", text.name);
@@ -273,7 +333,7 @@ class Prediction {
         table().add(class_row(given.name, given.file, index, probabilities[i]));
       }
       counts_.predicted += std::ssize(waiting_);
-      goes_on();
+      goes_on(texts_read_);
     }
     waiting_.clear();
   }
@@ -287,10 +347,10 @@ class Prediction {
   const PredictRequest& request_;
   PredictObserver& observer_;
   const data::Dataset& samples_;
+  std::optional<PredictJournal> journal_;
   std::optional<PredictionTable> table_;
   PredictCounts counts_;
-  std::vector<training::DetectedImage> objects_;  // of detectors
-  std::vector<CocoImage> objects_of_;
+  std::optional<PredictedObjects> objects_;  // of detectors
   std::int64_t texts_read_ = 0;
   std::vector<WaitingText> waiting_;  // read and not yet predicted
 };

@@ -18,10 +18,11 @@ struct PredictRequest {
       inputs;                              // files and folders; of texts also "-", standard input
   std::vector<std::string> texts = {};     // themselves, of runs that read texts
   std::vector<std::string> columns = {};   // of tables of texts (data::TextReader)
-  std::filesystem::path out;               // a folder; made where it is not there
+  std::filesystem::path out = {};          // a folder; made where it is not there
   TableFormat format = TableFormat::kCsv;  // of the table
   bool probabilities = false;              // of every class
   std::int64_t batch_size = 0;             // 0: that of evaluations
+  bool continues = false;                  // a pass that was interrupted, if there is one in `out`
 };
 
 /// Told what happens while it does.
@@ -38,8 +39,8 @@ class PredictObserver {
 };
 
 struct PredictCounts {
-  std::int64_t predicted = 0, failed = 0;
-  std::int64_t inputs = 0;  // with those not reached; 0: nobody knows
+  std::int64_t predicted = 0, failed = 0;  // with those of the pass that was continued
+  std::int64_t inputs = 0;                 // with those not reached; 0: nobody knows
   bool stopped = false;
 };
 
@@ -54,9 +55,10 @@ struct PredictCounts {
 /// and the table predictions.csv or predictions.jsonl, with columns prediction_heads() of
 /// classifiers, detection_heads() of detectors, "name,file,text" of transcribers, else "name,file":
 /// a row for each input in their order, of detectors one for each object. Of several runs the
-/// probabilities are averaged (ensemble.h). Throws FileError for
+/// probabilities are averaged (ensemble.h). A pass that is continued ends with the bytes of one
+/// that was not interrupted, by what PredictJournal keeps in the folder. Throws FileError for
 /// inputs that are not there and where nothing can be written, ConfigError for inputs that the run
-/// does not read.
+/// does not read, and where a pass is continued with other settings.
 PredictCounts predict(const std::vector<Run*>& runs, const PredictRequest& request,
                       PredictObserver& observer);
 

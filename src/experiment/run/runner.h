@@ -65,6 +65,8 @@ class Run {
   std::string rates_text();
 
   const Experiment& experiment() const { return experiment_; }
+  /// Every setting, resolved.
+  const schema::Value& config() const { return resolved_; }
   models::Model& model() { return *model_; }
   training::Task& task() { return *task_; }
   const Device& device() const { return device_; }

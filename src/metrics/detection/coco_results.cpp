@@ -11,8 +11,10 @@ using schema::Value;
 CocoResults::CocoResults(Overlap overlap, std::vector<std::int64_t> category_ids)
     : overlap_(overlap), category_ids_(std::move(category_ids)) {}
 
-void CocoResults::add(std::int64_t image_id, std::span<const DetectedObject> detections) {
+std::string CocoResults::lines_of(std::int64_t image_id,
+                                  std::span<const DetectedObject> detections) const {
   check_objects({}, detections, std::ssize(category_ids_), overlap_);
+  std::string lines;
   for (const DetectedObject& found : detections) {
     Value result =
         Value::object({{"image_id", image_id},
@@ -26,8 +28,14 @@ void CocoResults::add(std::int64_t image_id, std::span<const DetectedObject> det
       result.set("bbox", Value::array({box.x, box.y, box.width, box.height}));
     }
     result.set("score", found.score);
-    lines_ += (lines_.empty() ? "" : ",\n") + result.dump(0);
+    lines += (lines.empty() ? "" : ",\n") + result.dump(0);
   }
+  return lines;
+}
+
+void CocoResults::add(std::int64_t image_id, std::span<const DetectedObject> detections) {
+  const std::string lines = lines_of(image_id, detections);
+  if (!lines.empty()) lines_ += (lines_.empty() ? "" : ",\n") + lines;
 }
 
 std::string CocoResults::text() const { return "[" + lines_ + "]\n"; }

@@ -20,7 +20,10 @@ class CocoResults {
   /// category_ids: the id of each label.
   CocoResults(Overlap overlap, std::vector<std::int64_t> category_ids);
 
-  /// What was found in an image. Throws as check_objects().
+  /// The objects of an image, a line each, without a comma behind the last; "" for none. Throws as
+  /// check_objects().
+  std::string lines_of(std::int64_t image_id, std::span<const DetectedObject> detections) const;
+  /// What was found in an image. Throws as lines_of().
   void add(std::int64_t image_id, std::span<const DetectedObject> detections);
   /// The JSON list, an object a line.
   std::string text() const;

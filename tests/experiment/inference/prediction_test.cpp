@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -79,4 +80,136 @@ TEST_CASE("predict: an unreadable input hides no other error", "[experiment]") {
   Watcher told;
   CHECK(predict({&run}, {.inputs = {"own"}, .out = "none"}, told).failed == 1);
   CHECK(told.failures.size() == 1);
+}
+
+namespace {
+
+// Every file of a folder, by its path in it.
+std::map<std::string, std::string> content_of(const io::fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : io::fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      files[io::fs::relative(entry.path(), folder).string()] = io::read_text(entry.path());
+  return files;
+}
+
+// What a program that is killed may leave behind the last step: rows, whole or cut, and half a line
+// of the journal.
+void append(const io::fs::path& file, const std::string& text) {
+  io::File(file, io::File::Mode::kAppend).write(text);
+}
+
+schema::Value detector() {
+  return resolve(load_unresolved(fovea::test::source_dir() + "/experiments/smoke/retinanet.json",
+                                 {"dataset.train_size=16", "dataset.test_size=8"}));
+}
+
+schema::Value text_classifier() {
+  experiment::test::write("data/train.csv", "label,text\nyes,a good film\nno,a bad film\n");
+  experiment::test::write("data/test.csv", "label,text\nyes,good\nno,bad\n");
+  experiment::test::write("texts.json", R"({
+    "name": "texts", "task": "text_classification", "dataset": {"type": "text_csv", "root": "data", "min_freq": 1},
+    "model": {"type": "dgt", "embed_dim": 16, "depth": 1, "attention": {"num_heads": 2}}})");
+  return resolve(load_unresolved("texts.json", {}));
+}
+
+// Ends passes after every number of steps, and continues them.
+void check_continues(const schema::Value& config, PredictRequest request) {
+  Run run(config, {});
+  Watcher straight;
+  request.out = "straight";
+  const PredictCounts all = predict({&run}, request, straight);
+  const auto expected = content_of("straight");
+  CHECK(expected.contains("predict.json"));
+  CHECK_FALSE(expected.contains("predict.journal"));
+  request.out = "broken";
+  request.continues = true;
+  for (int steps = 1; steps < 4; ++steps) {
+    CAPTURE(steps);
+    PredictCounts counts;
+    int passes = 0;
+    do {
+      Watcher watcher;
+      int left = steps;
+      watcher.then = [&] {
+        if (--left == 0 && passes < 10) throw FileError("killed");
+      };
+      try {
+        counts = predict({&run}, request, watcher);
+        ++passes;
+        break;
+      } catch (const FileError&) {
+        for (const char* growing : {"predictions.csv", "boxes.json", "masks.json"})
+          if (io::fs::exists(request.out / growing)) append(request.out / growing, "a,b\n\"half a");
+        append(request.out / "predict.journal", "{\"done\": 1");
+      }
+    } while (++passes < 100);
+    CHECK(passes > 1);
+    CHECK(counts.predicted == all.predicted);
+    CHECK(counts.failed == all.failed);
+    CHECK(content_of("broken") == expected);
+    // Nothing is missing.
+    Watcher nothing;
+    nothing.then = [] { throw FileError("something was done"); };
+    CHECK(predict({&run}, request, nothing).predicted == all.predicted);
+    CHECK(content_of("broken") == expected);
+    io::remove_all("broken");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("predict --continue: the bytes are those of an uninterrupted pass", "[experiment]") {
+  const experiment::test::Folder folder("predict_continue");
+  write_pictures(7);
+  experiment::test::write("own/3.png", "no picture");
+  SECTION("pictures") {
+    check_continues(classifier(), {.inputs = {"own"}, .probabilities = true, .batch_size = 2});
+  }
+  SECTION("objects") { check_continues(detector(), {.inputs = {"own"}}); }
+  SECTION("texts") {
+    std::string lines;
+    for (int i = 0; i < 150; ++i) lines += fmt::format("a film {} of {}\n", i % 7, i % 3);
+    experiment::test::write("lines.txt", lines);
+    check_continues(text_classifier(),
+                    {.inputs = {"lines.txt"}, .texts = {"a text", "", "another"}, .batch_size = 1});
+  }
+}
+
+TEST_CASE("predict --continue: other settings, other inputs, other folders", "[experiment]") {
+  const experiment::test::Folder folder("predict_continue_other");
+  write_pictures(4);
+  Run run(classifier(), {});
+  Watcher watcher;
+  watcher.batches = 1;
+  PredictRequest request{.inputs = {"own"}, .out = "out", .batch_size = 2, .continues = true};
+  CHECK(predict({&run}, request, watcher).stopped);
+  const auto refused = [&](const PredictRequest& other, const std::string& message) {
+    Watcher told;
+    CHECK_THROWS_WITH(predict({&run}, other, told), Catch::Contains(message));
+  };
+  request.probabilities = true;
+  refused(request,
+          "--continue: out/predict.json is of a pass with other settings: probabilities: false -> "
+          "true");
+  request.probabilities = false;
+  write_pictures(5);
+  refused(request, "inputs.files: 4 -> 5");
+  io::remove_all("own/4.png");
+  request.inputs = {"own/0.png"};
+  refused(request, "inputs.files: 4 -> 1");
+  request.inputs = {"own"};
+  experiment::test::write("other/notes.txt", "notes");
+  request.out = "other";
+  refused(request, "other/predict.json: not found; the folder holds something else");
+  // Files that are shorter than the journal says: what is there counts.
+  request.out = "out";
+  io::File("out/predictions.csv", io::File::Mode::kAppend).truncate(20);
+  Watcher whole;
+  CHECK(predict({&run}, request, whole).predicted == 4);
+  Watcher straight;
+  PredictRequest all = request;
+  all.out = "all";
+  predict({&run}, all, straight);
+  CHECK(content_of("out") == content_of("all"));
 }
