@@ -95,13 +95,15 @@ const data::VolumeInfo& BatchSource::volume_info() const {
   return volumes->info();
 }
 
-data::Batch BatchSource::one(data::Split split, std::int64_t i) const {
+data::Batch BatchSource::these(data::Split split, const std::vector<std::int64_t>& indices) const {
   const data::Dataset& samples = at(split);
-  data::Collator collator(samples.fields(), 1, options_.host);
-  data::Sample sample;
-  collator.next(sample);
-  samples.prepare(i, {.seed = options_.seed}, sample);
-  collator.add(sample);
+  data::Collator collator(samples.fields(), std::ssize(indices), options_.host);
+  for (const std::int64_t i : indices) {
+    data::Sample sample;
+    collator.next(sample);
+    samples.prepare(i, {.seed = options_.seed}, sample);
+    collator.add(sample);
+  }
   return collator.finish();
 }
 

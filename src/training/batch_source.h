@@ -72,7 +72,9 @@ class BatchSource {
   using Watch = std::function<void(std::int64_t done, std::int64_t total)>;
   void watch(Watch watch) { watch_ = std::move(watch); }
   /// One sample of a split as the network sees it, in a batch of its own.
-  data::Batch one(data::Split split, std::int64_t i) const;
+  data::Batch one(data::Split split, std::int64_t i) const { return these(split, {i}); }
+  /// Several of them, in this order.
+  data::Batch these(data::Split split, const std::vector<std::int64_t>& indices) const;
 
   /// For reports: a file, or a file and a record.
   std::string sample_name(data::Split split, std::int64_t i) const { return at(split).name(i); }

@@ -25,6 +25,9 @@ class Classification : public Task {
 
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
   Tensor probabilities_of(const data::Batch& batch) override;
+  models::Outputs outputs_for(const Tensor& probabilities) const override {
+    return {.logits = log_probabilities(probabilities)};
+  }
   metrics::MetricInfo monitor() const override { return metrics::kTop1; }
   std::vector<metrics::MetricInfo> metrics() const override;
   /// The same before there are data.

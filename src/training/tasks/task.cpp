@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -190,7 +192,55 @@ void Task::check_split(data::Split split) const {
 void Task::for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                           const VisitOutputs& visit) {
   check_split(split);
-  source_->each_batch(split, noise, [&](const data::Batch& batch) { visit(batch, infer(batch)); });
+  FOVEA_CHECK(members_.empty() || !noise, ConfigError,
+              "several runs: are scored without noise; expected one run, or --no-noise");
+  source_->each_batch(split, noise,
+                      [&](const data::Batch& batch) { visit(batch, infer(split, batch)); });
+}
+
+void Task::set_members(std::vector<Task*> members) {
+  if (!members.empty()) outputs_for(Tensor::from(std::vector<float>{0.5f, 0.5f}, {1, 2}, host()));
+  members_ = std::move(members);
+}
+
+models::Outputs Task::outputs_for(const Tensor&) const {
+  throw ConfigError(
+      "several runs: those of classes and of masks are averaged; expected one run of other tasks");
+}
+
+models::Outputs Task::infer(data::Split split, const data::Batch& batch) {
+  if (members_.empty()) return infer(batch);
+  Tensor sum = probabilities_of(batch);
+  for (Task* member : members_)
+    sum = ops::add(sum, member->probabilities_of(member->source().these(split, batch.indices)));
+  return outputs_for(ops::mul(sum, 1.0 / static_cast<double>(members_.size() + 1)));
+}
+
+namespace {
+
+// float32 has no smaller number with all its digits.
+constexpr float kLeastProbability = std::numeric_limits<float>::min();
+
+template <class Function>
+Tensor each_value(const Tensor& tensor, const Function& function) {
+  const auto given = tensor.host_values<float>();
+  std::vector<float> values;
+  values.reserve(given.size());
+  for (const float value : given) values.push_back(function(value));
+  return Tensor::from(values, tensor.shape(), tensor.device());
+}
+
+}  // namespace
+
+Tensor log_probabilities(const Tensor& probabilities) {
+  return each_value(probabilities,
+                    [](float p) { return std::log(std::max(p, kLeastProbability)); });
+}
+
+Tensor log_odds(const Tensor& probabilities) {
+  return each_value(probabilities, [](float p) {
+    return std::log(std::max(p, kLeastProbability)) - std::log(std::max(1 - p, kLeastProbability));
+  });
 }
 
 std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys) {

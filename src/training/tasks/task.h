@@ -81,6 +81,11 @@ class Task {
   /// Recording of gradients and the mode are the caller's.
   virtual Tensor probabilities_of(const data::Batch& batch);
 
+  /// Other networks for the same classes of the same samples: evaluations are then of the mean of
+  /// their probabilities and this one's. Each reads its own data. They outlive this. Throws
+  /// ConfigError for tasks without probabilities.
+  void set_members(std::vector<Task*> members);
+
   /// What a detector finds in the only image of a batch, in pixels of its file, whose size the
   /// batch's geometry says; the highest score first. Throws ConfigError for tasks that find
   /// nothing. Recording of gradients and the mode are the caller's.
@@ -159,6 +164,11 @@ class Task {
   /// What scores and reports are made of: outputs on the host, of a dense network by the inferer;
   /// of a detector, which makes boxes of them, they stay where they are.
   models::Outputs infer(const data::Batch& batch);
+  /// The same of samples of a split, with the members' share.
+  models::Outputs infer(data::Split split, const data::Batch& batch);
+  /// What a network would give for these probabilities, as probabilities_of() makes them. Throws
+  /// ConfigError for tasks whose outputs are not averaged.
+  virtual models::Outputs outputs_for(const Tensor& probabilities) const;
   /// Names of samples, for tables.
   std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,
                                     data::Split split) const;
@@ -180,7 +190,13 @@ class Task {
   DType dtype_ = DType::kFloat32;
   RandomStream random_;  // of the pass
   std::unique_ptr<const Inferer> inferer_;
+  std::vector<Task*> members_;
 };
+
+/// The logarithms of probabilities, and those of p / (1 - p): a softmax, or a sigmoid, of them is
+/// the probabilities. On the host; none is infinite.
+Tensor log_probabilities(const Tensor& probabilities);
+Tensor log_odds(const Tensor& probabilities);
 
 /// The order that sorts `keys`; reordered() brings a parallel list into it.
 std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys);

@@ -48,6 +48,11 @@ class Segmentation : public Task {
                const schema::Component& loss, Compares compares);
   /// Of logits (b, k, h, w).
   virtual Tensor probabilities(const Tensor& map) const = 0;
+  /// Its inverse, but for a constant.
+  virtual Tensor logits(const Tensor& probabilities) const = 0;
+  models::Outputs outputs_for(const Tensor& probabilities) const override {
+    return {.maps = {logits(probabilities)}};
+  }
   Tensor mean_loss(const models::Outputs& output, const Tensor& masks) const {
     return loss_(output, target_of(masks));
   }
@@ -80,8 +85,8 @@ class Segmentation : public Task {
   /// 1 where a probability is that of foreground, 0 elsewhere: int64 of the same shape.
   static Tensor foreground_labels(const Tensor& shares);
   /// Truth and predicted labels of every sample of a split, as they are compared.
-  using VisitLabels = std::function<void(const Tensor& truth, const Tensor& predicted,
-                                         const metrics::Grid& grid)>;
+  using VisitLabels =
+      std::function<void(const Tensor& truth, const Tensor& predicted, const metrics::Grid& grid)>;
   virtual void each_case(data::Split split, const VisitLabels& visit) = 0;
   /// The labels of sample i of a batch after postprocessing(), of that many pixels, one number an
   /// axis. Throws ConfigError for slices of volumes, which are predicted one by one.
@@ -159,6 +164,7 @@ class MaskSegmentation final : public Segmentation {
 
  private:
   Tensor probabilities(const Tensor& map) const override;
+  Tensor logits(const Tensor& prob) const override { return log_odds(prob); }
   metrics::LabelSets scored_labels() const override { return {{0}, {1}}; }
   void each_case(data::Split split, const VisitLabels& visit) override {
     evaluate_in_full(split, {}, {}, visit);
@@ -224,6 +230,7 @@ class LabelSegmentation final : public LabelledSegmentation {
 
  private:
   Tensor probabilities(const Tensor& map) const override;
+  Tensor logits(const Tensor& prob) const override { return log_probabilities(prob); }
   Tensor labels_of(const Tensor& map) const override { return metrics::predicted_labels(map); }
   std::size_t first_scored() const override { return source().has_background() ? 1 : 0; }
   bool scores_every_pixel() const override { return true; }
@@ -246,6 +253,7 @@ class RegionSegmentation final : public LabelledSegmentation {
 
  private:
   Tensor probabilities(const Tensor& map) const override;
+  Tensor logits(const Tensor& prob) const override { return log_odds(prob); }
   Tensor labels_of(const Tensor& map) const override;
   Tensor target_of(const Tensor& masks) const override;
   const std::vector<std::string>& scored_names() const override { return names_; }

@@ -156,8 +156,7 @@ LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
       result.by_sample.push_back(metrics::class_counts(confusion, scored));
       result.pixels.push_back(confusion.total());
       if (cases.wanted())
-        cases.add(result.by_sample.back(),
-                  image_of(truth, found, size, batch, i, split));
+        cases.add(result.by_sample.back(), image_of(truth, found, size, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });

@@ -88,8 +88,7 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
       const Tensor own = foreground_labels(truth), predicted = foreground_labels(found);
       const auto of_truth = own.host_values<std::int64_t>();
       const auto of_found = predicted.host_values<std::int64_t>();
-      cases.add(metrics::class_counts(counts),
-                image_of(of_truth, of_found, size, batch, i, split));
+      cases.add(metrics::class_counts(counts), image_of(of_truth, of_found, size, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });

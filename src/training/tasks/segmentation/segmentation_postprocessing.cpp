@@ -14,11 +14,11 @@ void Segmentation::set_postprocessing(const PostprocessingOptions& options) {
 
 void Segmentation::check_no_slices(data::Split split) const {
   const data::Dataset& samples = source().at(split);
-  FOVEA_CHECK(data::find_volumes(samples) != nullptr ||
-                  !data::images_of(samples).slice_of(0).has_value(),
-              ConfigError,
-              "--keep-largest, --min-size: samples are slices of volumes, whose components lie in "
-              "several slices; expected pictures or whole volumes");
+  FOVEA_CHECK(
+      data::find_volumes(samples) != nullptr || !data::images_of(samples).slice_of(0).has_value(),
+      ConfigError,
+      "--keep-largest, --min-size: samples are slices of volumes, whose components lie in "
+      "several slices; expected pictures or whole volumes");
 }
 
 Tensor Segmentation::foreground_labels(const Tensor& shares) {
