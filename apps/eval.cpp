@@ -5,62 +5,85 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
+#include "common/postprocessing_flags.h"
 #include "common/weights_flags.h"
 #include "eval/arguments.h"
 #include "eval/printer.h"
 #include "experiment/inference/evaluation.h"
+#include "experiment/inference/postprocessing_file.h"
 #include "training/selection.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 namespace {
 
 using namespace fovea;
 using apps::EvalArguments;
 
-experiment::Opened open(const EvalArguments& args) {
-  const auto samples = experiment::WantedSamples::of(args.split);
-  if (experiment::is_experiment_file(args.run)) {
+experiment::Opened open(const EvalArguments& args, const std::string& run,
+                        const experiment::WantedSamples& samples) {
+  if (experiment::is_experiment_file(run)) {
     FOVEA_CHECK(!args.weights.file.empty(), ConfigError,
                 fmt::format("{}: is an experiment file; give its weights with --weights FILE, or "
                             "the folder of a run made by train",
-                            args.run));
+                            run));
     FOVEA_CHECK(args.checkpoint.empty() && !args.averaged, ConfigError,
                 "--checkpoint, --ema: are of runs; --weights names a file");
-    return experiment::open_experiment(
-        {args.run, args.weights, args.threads, args.overrides, samples});
+    FOVEA_CHECK(args.runs.size() == 1, ConfigError,
+                "--weights: is of one experiment file; several runs are folders or model files");
+    return experiment::open_experiment({run, args.weights, args.threads, args.overrides, samples});
   }
-  FOVEA_CHECK(args.weights.file.empty() || io::fs::exists(args.run), FileError,
-              fmt::format("{}: not found; expected an experiment file", args.run));
+  FOVEA_CHECK(args.weights.file.empty() || io::fs::exists(run), FileError,
+              fmt::format("{}: not found; expected an experiment file", run));
   FOVEA_CHECK(args.weights.file.empty(), ConfigError,
               fmt::format("--weights: needs an experiment file, e.g. {}",
-                          (io::fs::path(args.run) / "config.json").string()));
+                          (io::fs::path(run) / "config.json").string()));
   return experiment::open_run(
-      {args.run, args.checkpoint, args.averaged, args.threads, args.overrides, samples});
+      {run, args.checkpoint, args.averaged, args.threads, args.overrides, samples});
+}
+
+std::vector<experiment::Opened> open_all(const EvalArguments& args,
+                                         const experiment::WantedSamples& samples) {
+  std::vector<experiment::Opened> opened;
+  for (const std::string& run : args.runs) {
+    opened.push_back(open(args, run, samples));
+    opened.back().run->model().train(false);
+    for (const auto& notes :
+         {opened.back().run->task().source().notes(), opened.back().run->notes()}) {
+      for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+    }
+  }
+  return opened;
 }
 
 io::fs::path results_folder(const EvalArguments& args, const std::string& name,
                             std::string_view split) {
   if (!args.out.empty()) return args.out;
-  if (io::fs::is_directory(args.run)) return io::fs::path(args.run) / "eval" / split;
+  if (args.runs.size() > 1) return experiment::default_folder("eval", name + "-ensemble") / split;
+  const io::fs::path run = args.runs.front();
+  if (io::fs::is_directory(run)) return run / "eval" / split;
   return experiment::default_folder("eval", name) / split;
 }
 
 int evaluate(const EvalArguments& args, const apps::Common& common) {
   const bool json = common.json;
-  const experiment::Opened opened = open(args);
-  experiment::Run& run = *opened.run;
-  const data::Split split = args.split.empty()
-                                ? training::reported_part(run.task().source().parts())
-                                : data::split_from_name(args.split);
-  run.model().train(false);
+  const std::vector<experiment::Opened> opened =
+      open_all(args, experiment::WantedSamples::of(args.split));
+  for (const std::string& note : experiment::use_postprocessing(opened, args.postprocessing))
+    fmt::print(stderr, "note: {}\n", note);
+  experiment::Run& run = *opened.front().run;
   const training::BatchSource& data = run.task().source();
-  for (const auto& notes : {data.notes(), run.notes()}) {
-    for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
-  }
+  const data::Split split = args.split.empty() ? training::reported_part(data.parts())
+                                               : data::split_from_name(args.split);
   const std::string& name = run.experiment().name;
   experiment::EvalRequest request;
-  request.run = args.run;
+  request.runs = args.runs;
   request.overrides = args.overrides;
-  if (!args.no_noise) request.noise = experiment::noise_grid(data, args.noise, args.levels);
+  const bool asks_noise = opened.size() == 1 || !args.noise.empty() || !args.levels.empty();
+  if (!args.no_noise && asks_noise)
+    request.noise = experiment::noise_grid(data, args.noise, args.levels);
   const std::string part(data::name_of(split));
   request.report = {split, results_folder(args, name, part), name + ", " + part, args.save,
                     args.overlays};
@@ -76,22 +99,62 @@ int evaluate(const EvalArguments& args, const apps::Common& common) {
   return 0;
 }
 
+// Chosen on the validation part, since what is chosen on test makes its scores too good.
+int choose_postprocessing(const EvalArguments& args, bool json) {
+  const io::fs::path folder = args.runs.front();
+  FOVEA_CHECK(args.runs.size() == 1 && io::fs::is_directory(folder), ConfigError,
+              "--choose-postprocessing: expected the folder of one run made by train");
+  FOVEA_CHECK(args.split.empty() && args.postprocessing.empty(), ConfigError,
+              "--choose-postprocessing: tries by itself, on val; --split, --keep-largest and "
+              "--min-size do not stand beside it");
+  constexpr data::Split kSplit = data::Split::kVal;
+  const std::vector<experiment::Opened> opened =
+      open_all(args, experiment::WantedSamples::of(std::string(data::name_of(kSplit))));
+  experiment::Run& run = *opened.front().run;
+  run.prepare_evaluation();
+  const training::PostprocessingChoice choice = run.task().choose_postprocessing(kSplit);
+  const schema::Value value = experiment::described(choice, opened.front(), kSplit);
+  const io::fs::path file = folder / experiment::kPostprocessingFile;
+  io::write_atomic(file, value.dump() + "\n");
+  if (json) {
+    fmt::print("{}\n", value.dump());
+    return 0;
+  }
+  fmt::print("{} ({} samples of {}, {})\n", run.experiment().name, choice.cases,
+             data::name_of(kSplit), opened.front().weights.text());
+  std::size_t width = 20;
+  for (const auto& step : choice.steps) width = std::max(width, step.keep_largest.size());
+  fmt::print("  {:<{}}{:>12}{:>12}\n", "largest component of", width, "Dice before", "after");
+  for (const auto& step : choice.steps)
+    fmt::print("  {:<{}}{:>12}{:>12}  {}\n", step.keep_largest, width,
+               fmt::format("{:.2f} %", 100 * step.before),
+               fmt::format("{:.2f} %", 100 * step.after), step.taken ? "taken" : "not taken");
+  fmt::print("post-processing: {}\nwritten to {}, which eval and predict apply\n",
+             choice.options.text(), file.string());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   apps::Program program(
       "eval",
-      "Scores a trained run on a split, clean and under every corruption asked for; or, with "
-      "--weights,\nthe network of an experiment file with weights of another program.\n\n"
+      "Scores a trained run on a split, clean and under every corruption asked for; or the mean "
+      "of\n"
+      "several runs; or, with --weights, the network of an experiment file with weights of "
+      "another\n"
+      "program.\n\n"
       "Example: fovea eval runs/dgvit --noise gaussian --noise occlusion --level 0.2 --level 0.4\n"
       "         fovea eval runs/dgvit --save logits,probabilities.csv\n"
+      "         fovea eval runs/fold0 runs/fold1\n"
+      "         fovea eval runs/hippocampus --choose-postprocessing\n"
       "         fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights "
       "vit.safetensors\n");
   EvalArguments args;
   apps::Options cli = program.options();
-  cli.add_option("RUN", args.run,
+  cli.add_option("RUN", args.runs,
                  "folder of a run made by train, or what export made of it; with --weights an "
-                 "experiment file")
+                 "experiment file; of several runs the mean of their probabilities is scored")
       .required()
       .value("EXPERIMENT");
   apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);
@@ -114,9 +177,13 @@ int main(int argc, char** argv) {
   cli.add_option("--overlays", args.overlays,
                  "samples drawn beside the truth, or with its outlines, spread over the split (12)")
       .range(0, 10000);
+  apps::add_postprocessing_flags(cli, args.postprocessing);
+  cli.add_flag("--choose-postprocessing", args.choose_postprocessing,
+               "nothing is scored: which --keep-largest improves the masks of val, by nnU-Net's "
+               "rule, is written to RUN/postprocessing.json, which eval and predict then apply");
   cli.add_option("-o,--out", args.out,
                  "folder for the results (default: RUN/eval/<split>; of files "
-                 "eval/<name>/<split>)")
+                 "eval/<name>/<split>, of several runs eval/<name>-ensemble/<split>)")
       .value("FOLDER");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
   program.add_overrides(args.overrides);
@@ -124,6 +191,7 @@ int main(int argc, char** argv) {
   program.add_json();
   return program.run(argc, argv, [&] {
     apps::install_stop_handlers();
+    if (args.choose_postprocessing) return choose_postprocessing(args, program.common.json);
     return evaluate(args, program.common);
   });
 }

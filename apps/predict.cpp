@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
+#include "common/postprocessing_flags.h"
+#include "experiment/inference/postprocessing_file.h"
 #include "experiment/inference/prediction.h"
 #include "experiment/run/open_run.h"
 #include "predict/printer.h"
@@ -32,6 +34,7 @@ struct Arguments {
   bool probabilities = false;
   std::int64_t batch_size = 0;
   bool continues = false;
+  training::PostprocessingOptions postprocessing;
   int threads = 0;
 };
 
@@ -88,6 +91,8 @@ int predict(const Arguments& args, bool quiet) {
     runs.push_back(opened.back().run.get());
     for (const std::string& note : runs.back()->notes()) fmt::print(stderr, "note: {}\n", note);
   }
+  for (const std::string& note : experiment::use_postprocessing(opened, args.postprocessing))
+    fmt::print(stderr, "note: {}\n", note);
   apps::PredictPrinter printer(quiet);
   const experiment::PredictCounts counts = experiment::predict(runs,
                                                                {{inputs.begin(), inputs.end()},
@@ -149,6 +154,7 @@ int main(int argc, char** argv) {
   cli.add_flag("--probabilities", args.probabilities,
                "the probability of every class: in the table, or of masks and volumes as a file "
                "for each class beside the labels");
+  apps::add_postprocessing_flags(cli, args.postprocessing);
   cli.add_option("--batch-size", args.batch_size,
                  "inputs that go through the network together (that of the run's evaluations)")
       .number("of at least 1", [](double n) { return n >= 1; });

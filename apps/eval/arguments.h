@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "training/inference/postprocessing.h"
 #include "training/store/foreign_weights.h"
 
 namespace fovea::apps {
 
 struct EvalArguments {
-  std::string run;    // or an experiment file, with weights
-  std::string split;  // empty: the one that the run reports
+  std::vector<std::string> runs;  // or an experiment file, with weights
+  std::string split;              // empty: the one that the run reports
   std::string checkpoint;
   std::optional<bool> averaged;
   training::ForeignWeights weights;
@@ -21,6 +22,8 @@ struct EvalArguments {
   std::vector<std::string> noise;
   std::vector<double> levels;
   bool no_noise = false;
+  training::PostprocessingOptions postprocessing;
+  bool choose_postprocessing = false;
   std::vector<std::string> save;
   std::int64_t overlays = 12;
   int threads = 0;

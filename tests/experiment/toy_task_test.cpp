@@ -157,13 +157,16 @@ TEST_CASE("toy task: trains, selects by its metric, evaluates and reports", "[ex
   CHECK(test.at("angle_error_deg").as_double() < 70);  // chance: 90
   CHECK(summary.at("best").at("metric").as_string() == "angle_error_deg");
 
-  const experiment::Opened opened = experiment::open_run({.folder = "run", .threads = 1});
+  std::vector<experiment::Opened> all;
+  all.push_back(experiment::open_run({.folder = "run", .threads = 1}));
+  const experiment::Opened& opened = all.front();
   experiment::EvalRequest request;
+  request.runs = {"run"};
   request.report = {data::Split::kTest, "eval", "toy", {}, 0};
   request.noise = experiment::noise_grid(opened.run->task().source(), {"gaussian"}, {0.1, 0.3});
   io::make_directories("eval");
   Listener listener;
-  const schema::Value result = experiment::evaluate(opened, request, listener);
+  const schema::Value result = experiment::evaluate(all, request, listener);
   CHECK(result.at("metrics") == test);
   CHECK(result.at("turns").as_int() == 4);
   CHECK(listener.lines == std::vector<std::string>{"every class is a quarter turn"});
@@ -174,7 +177,7 @@ TEST_CASE("toy task: trains, selects by its metric, evaluates and reports", "[ex
   CHECK(io::read_text("eval/angles.csv").starts_with("index,error\n0,"));
   CHECK(io::read_text("eval/cases.csv").starts_with("index,name,angle_error_deg\n0,"));
   request.report.save = {"angels"};
-  CHECK_THROWS_WITH(experiment::evaluate(opened, request, listener),
+  CHECK_THROWS_WITH(experiment::evaluate(all, request, listener),
                     Catch::Contains("a network that gives angles has nothing of that name"));
 }
 

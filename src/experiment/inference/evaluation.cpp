@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "experiment/inference/ensemble.h"
+#include "training/store/checkpoint.h"
 #include "training/store/run_state.h"
 
 namespace fovea::experiment {
@@ -68,6 +70,52 @@ std::string sizes_text(const Value& fingerprint) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+// Of the same samples, whatever each makes of them.
+void check_samples(Run& first, Run& other, const std::string& name, data::Split split) {
+  const training::BatchSource& a = first.task().source();
+  const training::BatchSource& b = other.task().source();
+  FOVEA_CHECK(a.at(split).size() == b.at(split).size(), ConfigError,
+              fmt::format("{}: has {} samples of {}, the first run's {}; expected the same", name,
+                          b.at(split).size(), data::name_of(split), a.at(split).size()));
+  for (std::int64_t i = 0; i < a.at(split).size(); ++i)
+    FOVEA_CHECK(
+        a.sample_name(split, i) == b.sample_name(split, i), ConfigError,
+        fmt::format("{}: sample {} of {} is {}, the first run's {}; expected the same", name, i,
+                    data::name_of(split), b.sample_name(split, i), a.sample_name(split, i)));
+}
+
+// The first task gives the mean of all from now on. Returns what each gives by itself.
+Value join_members(const std::vector<Opened>& opened, const EvalRequest& request,
+                   EvalObserver& observer) {
+  std::vector<Run*> runs;
+  for (const Opened& one : opened) runs.push_back(one.run.get());
+  const Ensemble check(runs);
+  std::vector<training::Task*> others;
+  for (std::size_t r = 1; r < runs.size(); ++r) {
+    check_samples(*runs.front(), *runs[r], request.runs[r], request.report.split);
+    others.push_back(&runs[r]->task());
+  }
+  Value members = Value::array();
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const training::Metrics metrics = runs[r]->task().measure(request.report.split, std::nullopt);
+    observer.member_scored(metrics);
+    Value member = Value::object({{"run", request.runs[r]}}), values = Value::object();
+    opened[r].weights.describe(member);
+    for (const metrics::Measurement& metric : metrics) training::set_measured(values, metric);
+    member.set("metrics", values);
+    members.push_back(member);
+  }
+  runs.front()->task().set_members(others);
+  return members;
+}
+
+std::string weights_of(const std::vector<Opened>& opened) {
+  if (opened.size() == 1) return weights_hash(opened.front().run->model());
+  std::string all;
+  for (const Opened& one : opened) all += weights_hash(one.run->model()) + "\n";
+  return training::hash_bytes(all);
+}
+
 }  // namespace
 
 std::optional<std::string> other_data(const Value& trained, const Value& now) {
@@ -79,14 +127,18 @@ std::optional<std::string> other_data(const Value& trained, const Value& now) {
       sizes_text(trained));
 }
 
-Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer) {
+Value evaluate(const std::vector<Opened>& all, const EvalRequest& request, EvalObserver& observer) {
+  FOVEA_CHECK(all.size() == 1 || request.noise.empty(), ConfigError,
+              "--noise: is of one run; several are scored without noise");
+  for (const Opened& one : all) one.run->prepare_evaluation();
+  const Opened& opened = all.front();
   Run& run = *opened.run;
-  run.prepare_evaluation();
   training::Task& task = run.task();
   const data::Split split = request.report.split;
   const Value data = task.source().fingerprint();
   const std::optional<std::string> other = other_data(opened.data, data);
   if (other) observer.noted(*other);
+  const Value members = all.size() > 1 ? join_members(all, request, observer) : Value();
   ReportFiles files(run, request.report);
   const training::Report report = task.report(files.request());
   const std::vector<std::string> saved = files.write(report);
@@ -101,11 +153,16 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
       }
     }
   }
-  Value record = Value::object({{"run", request.run},
+  const training::PostprocessingOptions& postprocessing = task.postprocessing().options;
+  Value record = Value::object({{"run", fmt::format("{}", fmt::join(request.runs, ", "))},
                                 {"name", run.experiment().name},
                                 {"dataset", run.experiment().dataset.type},
                                 {"split", data::name_of(split)}});
-  opened.weights.describe(record);
+  if (members.is_null()) {
+    opened.weights.describe(record);
+  } else {
+    record.set("members", members);
+  }
   record.set("samples", std::ssize(report.indices));
   record.set("data", data);
   if (other) record.set("data_of_run", opened.data);
@@ -113,6 +170,11 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
   for (const metrics::Measurement& metric : report.metrics) training::set_measured(values, metric);
   record.set("metrics", values);
   for (const Value::Member& member : report.details.members()) record.set(member.key, member.value);
+  std::vector<std::string> changes = request.overrides;
+  if (!postprocessing.empty()) {
+    record.set("postprocessing", training::to_value(postprocessing));
+    changes.push_back("postprocessing=" + postprocessing.text());
+  }
   if (!saved.empty()) record.set("saved", Value::array(saved));
   if (const auto found = case_metrics(report, false); !found.empty()) {
     record.set("cases", cases_json(found, "index", Value::array(report.indices)));
@@ -121,7 +183,7 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
   if (const auto found = case_metrics(report, true); !found.empty())
     record.set("volumes", cases_json(found, "name", Value::array(report.volumes)));
   return write_eval_results(request.report.folder, record, scores, task.headline(),
-                            {weights_hash(run.model()), request.overrides});
+                            {weights_of(all), changes});
 }
 
 training::NoiseGrid noise_grid(const training::BatchSource& data,

@@ -13,7 +13,7 @@
 namespace fovea::experiment {
 
 struct EvalRequest {
-  std::string run;  // what is scored, for the record
+  std::vector<std::string> runs;  // what is scored, for the record
   ReportSettings report;
   training::NoiseGrid noise;
   std::vector<std::string> overrides;  // of the run's configuration
@@ -25,6 +25,8 @@ class EvalObserver {
   virtual ~EvalObserver() = default;
   /// What a user should know before anything is scored.
   virtual void noted(const std::string& /*note*/) {}
+  /// Of several runs, what each gives by itself, in their order.
+  virtual void member_scored(const training::Metrics& /*metrics*/) {}
   /// The clean scores are there, and these files that were asked for.
   virtual void reported(const training::Report& /*report*/,
                         const std::vector<std::string>& /*saved*/) {}
@@ -38,8 +40,11 @@ class EvalObserver {
 std::optional<std::string> other_data(const schema::Value& trained, const schema::Value& now);
 
 /// Writes the task's report (ReportFiles), cases.csv with the metrics that have a value for every
-/// sample, and results.json, which it returns.
-schema::Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer);
+/// sample, and results.json, which it returns. Of several runs everything is of the mean of their
+/// probabilities, and "members" of results.json has the metrics of each. Throws ConfigError for
+/// several that do not predict the same classes of the same samples, and with noise.
+schema::Value evaluate(const std::vector<Opened>& opened, const EvalRequest& request,
+                       EvalObserver& observer);
 
 /// The types and levels of noise that are asked for: of every type if `types` is {"all"}, of those
 /// of the experiment if it is empty. Throws ConfigError for an unknown type.

@@ -97,12 +97,12 @@ Value settings_of(const Ensemble& runs, const PredictRequest& request, Value inp
   for (Run* run : runs.runs())
     members.push_back(
         Value::object({{"weights", weights_hash(run->model())}, {"config", run->config()}}));
-  return Value::object({{"inputs", std::move(inputs)},
-                        {"format", std::string(ending_of(request.format))},
-                        {"probabilities", request.probabilities},
-                        {"postprocessing",
-                         training::to_value(runs.first().task().postprocessing().options)},
-                        {"runs", members}});
+  return Value::object(
+      {{"inputs", std::move(inputs)},
+       {"format", std::string(ending_of(request.format))},
+       {"probabilities", request.probabilities},
+       {"postprocessing", training::to_value(runs.first().task().postprocessing().options)},
+       {"runs", members}});
 }
 
 // One pass over the inputs.

@@ -31,8 +31,7 @@ data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t wi
   const Tensor sized =
       fits ? prob : ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
   data::Image mask{height, width, 1, {}};
-  for (const float p : sized.host_values<float>())
-    mask.pixels.push_back(p >= kForeground ? 1 : 0);
+  for (const float p : sized.host_values<float>()) mask.pixels.push_back(p >= kForeground ? 1 : 0);
   if (!finish.how.empty())
     training::postprocess(finish.how, mask.pixels,
                           {{height, width}, finish.spacing.value_or(std::vector<double>())});
@@ -42,8 +41,8 @@ data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t wi
 
 data::Image label_picture(const Tensor& given, const std::vector<int>& values,
                           const MaskFinish& finish) {
-  const Tensor labels = training::postprocessed(
-      finish.how, given, {given.size(-2), given.size(-1)}, finish.spacing);
+  const Tensor labels =
+      training::postprocessed(finish.how, given, {given.size(-2), given.size(-1)}, finish.spacing);
   const bool deep = *std::max_element(values.begin(), values.end()) > 255;
   data::Image picture{labels.size(-2), labels.size(-1), 1, {}};
   for (const std::int64_t label : labels.host_values<std::int64_t>()) {
@@ -63,8 +62,7 @@ std::vector<std::string> MaskFiles::words() {
 
 MaskFiles::MaskFiles(const training::BatchSource& source, data::Split split,
                      std::filesystem::path folder, const std::set<std::string>& wanted,
-                     const training::Postprocessing& postprocessing,
-                     std::vector<int> label_values)
+                     const training::Postprocessing& postprocessing, std::vector<int> label_values)
     : source_(source),
       postprocessing_(postprocessing),
       split_(split),
@@ -114,7 +112,8 @@ void MaskFiles::add_original(const Tensor& prob, const Tensor& labels, const dat
     return;
   }
   const Tensor original = images().at_original(labels, height, width);
-  if (original_masks_) write(label_picture(original, label_values_, finish_of(plane, height, width)));
+  if (original_masks_)
+    write(label_picture(original, label_values_, finish_of(plane, height, width)));
   if (volume_files_) volume_files_->add(sample, original);
 }
 
@@ -125,16 +124,15 @@ void MaskFiles::add(const data::Batch& batch, const Tensor& given, const Tensor&
     const Tensor own = labels.defined() ? labels.rows(i, i + 1) : Tensor();
     const auto place = static_cast<std::size_t>(i);
     const std::int64_t sample = batch.indices[place];
-    const data::Geometry plane = place < batch.geometry.size() ? batch.geometry[place].in_plane()
-                                                               : data::Geometry{};
+    const data::Geometry plane =
+        place < batch.geometry.size() ? batch.geometry[place].in_plane() : data::Geometry{};
     if (masks_) {
       const MaskFinish finish = finish_of(plane, prob.size(2), prob.size(3));
       data::write_png(folder_ / kMasks / file_of(sample),
                       label_values_.empty() ? cut_at_half(one, prob.size(2), prob.size(3), finish)
                                             : label_picture(own, label_values_, finish));
     }
-    if (original_masks_ || volumes_)
-      add_original(one, own, plane, sample);
+    if (original_masks_ || volumes_) add_original(one, own, plane, sample);
   }
   indices_.insert(indices_.end(), batch.indices.begin(), batch.indices.end());
   if (!probabilities_) return;

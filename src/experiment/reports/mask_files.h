@@ -43,9 +43,9 @@ class MaskFiles {
  public:
   /// The words that MaskFiles knows.
   static std::vector<std::string> words();
-  /// Opens nothing unless masks are wanted. `source` and `postprocessing` outlive this. label_values: of several
-  /// classes, what files have for each. Throws ConfigError for volumes of images that are no
-  /// slices.
+  /// Opens nothing unless masks are wanted. `source` and `postprocessing` outlive this.
+  /// label_values: of several classes, what files have for each. Throws ConfigError for volumes of
+  /// images that are no slices.
   MaskFiles(const training::BatchSource& source, data::Split split, std::filesystem::path folder,
             const std::set<std::string>& wanted, const training::Postprocessing& postprocessing,
             std::vector<int> label_values = {});

@@ -51,9 +51,9 @@ std::vector<std::string> write_prediction(const std::filesystem::path& folder,
   if (what.labels) {
     std::vector<std::uint8_t> labels = data::labels_on_file(maps, info, size, place);
     if (!postprocessing.empty())
-      training::postprocess(postprocessing, labels,
-                            {{place.file.begin(), place.file.end()},
-                             {place.spacing.begin(), place.spacing.end()}});
+      training::postprocess(
+          postprocessing, labels,
+          {{place.file.begin(), place.file.end()}, {place.spacing.begin(), place.spacing.end()}});
     std::vector<std::uint16_t> values;
     for (const std::uint8_t label : labels)
       values.push_back(static_cast<std::uint16_t>(info.label_values[label]));

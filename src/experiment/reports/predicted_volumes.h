@@ -20,9 +20,9 @@ struct VolumeOutputs {
                                // each region
 };
 
-/// Labels are written after `postprocessing`. prob: (k, d, h, w) of a prepared volume, of which data::labels_on_file() makes labels; place:
-/// where that lies in its file; like: the NIfTI file whose header is taken, empty for none. Returns
-/// the names of the files.
+/// Labels are written after `postprocessing`. prob: (k, d, h, w) of a prepared volume, of which
+/// data::labels_on_file() makes labels; place: where that lies in its file; like: the NIfTI file
+/// whose header is taken, empty for none. Returns the names of the files.
 std::vector<std::string> write_prediction(const std::filesystem::path& folder,
                                           const std::string& name, const Tensor& prob,
                                           const data::VolumePlace& place,

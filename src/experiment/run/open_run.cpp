@@ -118,6 +118,8 @@ StoredRun read_run(const TrainedRun& from) {
   const training::CheckpointStore store(from.folder);
   stored.folder = store.folder_of(weights.checkpoint);
   stored.checkpoint = training::read_checkpoint(stored.folder, make_cpu(1));
+  if (const auto chosen = from.folder / kPostprocessingFile; io::fs::exists(chosen))
+    stored.checkpoint.files[kPostprocessingFile] = io::read_text(chosen);
   const training::Checkpoint& checkpoint = stored.checkpoint;
   weights.step = checkpoint.state.step;
   // The metric that chose the best weights; older programs wrote none.
@@ -142,6 +144,9 @@ Opened open_run(const TrainedRun& from) {
   Opened opened;
   opened.weights = stored.weights;
   opened.data = checkpoint.state.data;
+  if (const auto chosen = checkpoint.files.find(kPostprocessingFile);
+      chosen != checkpoint.files.end())
+    opened.postprocessing = chosen->second;
   RunOptions options;
   options.threads = from.threads;
   options.all_weights_given = true;

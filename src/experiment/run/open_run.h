@@ -31,10 +31,15 @@ struct WeightsUsed {
   void describe(schema::Value& record) const;
 };
 
+/// Beside the checkpoints of a run, and in the file that export makes of it
+/// (inference/postprocessing_file.h).
+inline constexpr const char* kPostprocessingFile = "postprocessing.json";
+
 struct Opened {
   std::unique_ptr<Run> run;
   WeightsUsed weights;
-  schema::Value data;  // fingerprint of what the weights were trained on; null: unknown
+  schema::Value data = {};  // fingerprint of what the weights were trained on; null: unknown
+  std::string postprocessing = {};  // the content of kPostprocessingFile; "" where there is none
 };
 
 /// Which samples of its data set an opened network is asked for.

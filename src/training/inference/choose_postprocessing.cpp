@@ -22,8 +22,8 @@ std::string packed(std::span<const std::int64_t> labels) {
 }
 
 std::vector<std::int64_t> unpacked(const std::string& packed, std::int64_t pixels) {
-  const std::vector<std::byte> bytes = data::inflate(std::as_bytes(std::span(packed)),
-                                                     static_cast<std::size_t>(pixels), "labels");
+  const std::vector<std::byte> bytes =
+      data::inflate(std::as_bytes(std::span(packed)), static_cast<std::size_t>(pixels), "labels");
   std::vector<std::int64_t> labels;
   labels.reserve(bytes.size());
   for (const std::byte byte : bytes) {
@@ -63,8 +63,7 @@ std::vector<double> PostprocessingChooser::dice_with(const PostprocessingOptions
     postprocess(how, predicted, one.grid);
     metrics::ConfusionMatrix confusion(classes_in(labels_));
     confusion.add(unpacked(one.truth, pixels), predicted, data::kIgnoreLabel);
-    const std::vector<double> dice =
-        metrics::class_dice(metrics::class_counts(confusion, labels_));
+    const std::vector<double> dice = metrics::class_dice(metrics::class_counts(confusion, labels_));
     for (std::size_t c = 0; c < dice.size(); ++c) {
       if (std::isnan(dice[c])) continue;
       sums[c] += dice[c];

@@ -24,8 +24,8 @@ struct PostprocessingChoice {
 };
 
 /// First the largest component of the foreground, which is taken where it makes the mean over the
-/// classes of Dice larger and that of no class smaller; then, of several classes or regions, that of
-/// each in their order, taken where it makes the Dice of this one larger. Dice of a class is the
+/// classes of Dice larger and that of no class smaller; then, of several classes or regions, that
+/// of each in their order, taken where it makes the Dice of this one larger. Dice of a class is the
 /// mean over the cases that have it in truth or prediction; classes that no case has are left out.
 class PostprocessingChooser {
  public:

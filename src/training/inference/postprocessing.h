@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "metrics/masks/components.h"
 #include "metrics/confusion.h"
+#include "metrics/masks/components.h"
 #include "schema/json/value.h"
 #include "tensor/tensor.h"
 
@@ -58,8 +58,8 @@ void postprocess(const Postprocessing& how, std::span<std::int64_t> labels,
 void postprocess(const Postprocessing& how, std::span<std::uint8_t> labels,
                  const metrics::Grid& grid);
 
-/// The same of labels (spatial...) int64 on the host, perhaps with the axis of a batch of one before
-/// them; spacing: in millimetres, one an axis, or nothing.
+/// The same of labels (spatial...) int64 on the host, perhaps with the axis of a batch of one
+/// before them; spacing: in millimetres, one an axis, or nothing.
 Tensor postprocessed(const Postprocessing& how, const Tensor& labels,
                      const std::vector<std::int64_t>& size,
                      const std::optional<std::vector<double>>& spacing);

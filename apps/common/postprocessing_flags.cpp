@@ -1,0 +1,19 @@
+#include "common/postprocessing_flags.h"
+
+namespace fovea::apps {
+
+void add_postprocessing_flags(Options cli, training::PostprocessingOptions& asked) {
+  cli.add_option("--keep-largest", asked.keep_largest,
+                 "of masks and volumes the largest connected component stays, others become "
+                 "background: of foreground (all classes together), of each class, of classes or "
+                 "regions by name, one after the other; none: not even what postprocessing.json of "
+                 "the run says (default: that, if there is one)")
+      .commas()
+      .value("NAME,...");
+  cli.add_option("--min-size", asked.min_size,
+                 "components of a class that are smaller become background: in pixels or voxels "
+                 "(50), or where the files say how large these are in millimetres (50mm2, 50mm3)")
+      .value("SIZE");
+}
+
+}  // namespace fovea::apps
