@@ -106,6 +106,33 @@ TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") 
               .code == 0);
   CHECK(data::read_nifti(folder.path("mean") / (name + ".nii.gz")).values == saved.values);
 
+  // Post-processed volumes are those that eval scores, with sizes in the file's millimetres.
+  const auto processed = [&](const std::string& to, const std::string& size) {
+    const std::vector<std::string> flags = {"--keep-largest", "foreground", "--min-size", size,
+                                            "--quiet",        "--out"};
+    std::vector<std::string> score = {run, "--save", "volumes"}, write = {run, image.string()};
+    for (auto* words : {&score, &write}) words->insert(words->end(), flags.begin(), flags.end());
+    score.push_back(folder.path(to + "_scores").string());
+    write.push_back(folder.path(to).string());
+    REQUIRE(run_cli("eval", score).code == 0);
+    REQUIRE(run_cli("predict", write).code == 0);
+    const auto values = data::read_nifti(folder.path(to) / (name + ".nii.gz")).values;
+    CHECK(values ==
+          data::read_nifti(folder.path(to + "_scores") / "predicted_volumes" / (name + ".nii.gz"))
+              .values);
+    double foreground = 0;
+    for (const float value : values) foreground += double{value};
+    return foreground;
+  };
+  const double largest = processed("largest", "1");
+  CHECK(largest > 0);
+  const auto& spacing = saved.spacing;
+  const double voxel = spacing[0] * spacing[1] * spacing[2];
+  CHECK(processed("same", fmt::format("{}mm3", largest * voxel * 0.99)) == largest);
+  CHECK(processed("gone", fmt::format("{}mm3", largest * voxel * 1.01)) == 0);
+  check_refusal(run_cli("eval", {run, "--min-size", "3mm2", "--out", scores + "2"}), 2,
+                "in mm2, but predictions have 3 axes; expected mm3");
+
   // Pictures have the file's directions, and name its voxels.
   const auto draw = [&](const std::string& query) {
     return run_cli("visualise-attention", {run, "--input", "0", "--query", query, "--out",
