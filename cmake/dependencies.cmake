@@ -19,6 +19,9 @@ find_path(DNNL_INCLUDE_DIR dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 # libjpeg-turbo is optional: without it stb_image decodes JPEG files, not to Pillow's pixels.
 find_package(JPEG)
+find_package(TIFF 4.5 REQUIRED)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(MATIO REQUIRED IMPORTED_TARGET matio)
 find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
 # Debian has one header, one library and no description of them.
 find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)

@@ -28,7 +28,7 @@ void write_pictures(const TestFolder& folder) {
   for (const std::string part : {"pictures/train/", "pictures/test/"}) {
     folder.write(part + "a/x.png", encode_png(data::test::pattern(9, 14, 4)));
     folder.write(part + "a/y.png", encode_png(data::test::pattern(14, 9, 2)));
-    folder.write(part + "a/old.webp", "RIFF");
+    folder.write(part + "a/old.gif", "RIFF");
     folder.write(part + "b/x.png", data::test::png16(9, 14, deep));
     folder.write(
         part + "b/y.png",
@@ -94,7 +94,7 @@ TEST_CASE("visualise-attention: a file is seen as the sample it is, and under it
   INFO(trained.err);
   REQUIRE(trained.code == 0);
   // What was left out is said once for each part, and kept.
-  CHECK_THAT(trained.err, Catch::Contains("train: 1 file left out: .webp 1; convert it to PNG"));
+  CHECK_THAT(trained.err, Catch::Contains("train: 1 file left out: .gif 1; convert it to PNG"));
   CHECK(json::parse(trained.out).at("data_notes").size() == 2);
   CHECK_THAT(io::read_text(folder.path("run/log.txt")), Catch::Contains("test: 1 file left out"));
 

@@ -188,13 +188,13 @@ TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[
   data::write_png(scans / "\u00dcbung 1 (a).png", picture);
   data::write_png(scans / "b_c.png", picture);
   data::write_png(scans / "more" / "d.png", picture);
-  folder.write("scans/e.tif", "a picture of another kind");
+  folder.write("scans/e.gif", "a picture of another kind");
   folder.write("scans/notes.txt", "notes");
   const std::string out = folder.path("out").string();
   const CliResult predicted = run_cli("predict", {run, scans.string(), "--out", out});
   INFO(predicted.err);
   REQUIRE(predicted.code == 0);
-  CHECK_THAT(predicted.err, Catch::Contains("scans: 2 of 5 files are left out: .tif 1, .txt 1\n"));
+  CHECK_THAT(predicted.err, Catch::Contains("scans: 2 of 5 files are left out: .gif 1, .txt 1\n"));
   CHECK(io::fs::exists(folder.path("out") / "more" / "d.png"));
   CHECK(io::fs::exists(folder.path("out") / "\u00dcbung 1 (a).png"));
   CHECK(io::fs::exists(folder.path("out") / "b_c.png"));

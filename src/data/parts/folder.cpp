@@ -1,6 +1,7 @@
 #include "data/parts/folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -41,10 +42,10 @@ fs::file_type type_of(const char* reader, const fs::directory_entry& entry) {
 }
 
 void LeftOut::add(const fs::path& file) {
-  static const std::set<std::string> kPictures = {
-      ".avif", ".dcm", ".exr", ".gif", ".hdr", ".heic", ".heif", ".ico", ".j2k",
-      ".jfif", ".jp2", ".jxl", ".mha", ".nii", ".npy",  ".nrrd", ".pam", ".pbm",
-      ".pfm",  ".psd", ".ras", ".svg", ".tga", ".tif",  ".tiff", ".webp"};
+  static const std::set<std::string> kPictures = {".avif", ".dcm", ".exr", ".gif",  ".hdr", ".heic",
+                                                  ".heif", ".ico", ".j2k", ".jfif", ".jp2", ".jxl",
+                                                  ".mha",  ".nii", ".npy", ".nrrd", ".pam", ".pbm",
+                                                  ".pfm",  ".psd", ".ras", ".svg",  ".tga"};
   std::string ending = file.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
     return c < 128 ? static_cast<char>(std::tolower(c)) : '?';
@@ -81,11 +82,10 @@ std::vector<fs::path> image_files(const char* reader, const fs::path& folder, co
       if (left_out != nullptr) left_out->add(entry.path());
     }
   }
-  FOVEA_CHECK(
-      !files.empty(), FileError,
-      fmt::format("{}: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, .ppm or .pnm "
-                  "files{}; see {}",
-                  reader, folder.string(), others.empty() ? "" : "; " + others.text(), page));
+  FOVEA_CHECK(!files.empty(), FileError,
+              fmt::format("{}: {}: holds no image; expected {} files{}; see {}", reader,
+                          folder.string(), fmt::join(image_extensions(), ", "),
+                          others.empty() ? "" : "; " + others.text(), page));
   return files;
 }
 

@@ -29,7 +29,7 @@ class LeftOut {
   /// caches, do not count.
   void add(const std::filesystem::path& file);
   bool empty() const { return endings_.empty(); }
-  /// "12 files left out: .webp 10, .tif 2; convert them to PNG".
+  /// "12 files left out: .heic 10, .gif 2; convert them to PNG".
   std::string text() const;
   /// Adds "<reader>: <folder>: <text()>" to the notes of a data set, if there are any.
   void note(const char* reader, const std::filesystem::path& folder,

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 // What the inputs of a run are.
 struct InputKind {
   bool (*fits)(const fs::path& file);
-  const char* what;
+  std::string what;
 };
 InputKind kind_of(const data::Dataset& samples) {
   if (data::find_volumes(samples) != nullptr)
@@ -35,7 +35,7 @@ InputKind kind_of(const data::Dataset& samples) {
   if (data::find_speech(samples) != nullptr)
     return {data::has_sound_extension, "recording (.wav, .flac, .ogg, .aiff, .aif, .au)"};
   return {[](const fs::path& file) { return data::has_image_extension(file); },
-          "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)"};
+          fmt::format("picture ({})", fmt::join(data::image_extensions(), ", "))};
 }
 
 // A file, and what it is called by the input it belongs to.
@@ -53,7 +53,7 @@ class Search {
   }
 
   const std::vector<FoundFile>& found() const { return found_; }
-  /// "18 of 150 files are left out: .tif 10, .txt 8", and links to folders; of each one, if any.
+  /// "18 of 150 files are left out: .gif 10, .txt 8", and links to folders; of each one, if any.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes, counts;
     std::size_t files = 0;

@@ -108,24 +108,24 @@ TEST_CASE("image_folder: keys that say nothing together are refused", "[data]") 
 TEST_CASE("folders: pictures in formats that are not read are counted and said", "[data]") {
   const Folder folder;
   folder.write("train/cat/0.png", encode_png(pattern(6, 6, 3)));
-  for (int i = 0; i < 3; ++i) folder.write("train/cat/a" + std::to_string(i) + ".webp", "RIFF");
-  folder.write("train/cat/b.TIF", "II");
+  for (int i = 0; i < 3; ++i) folder.write("train/cat/a" + std::to_string(i) + ".heic", "RIFF");
+  folder.write("train/cat/b.GIF", "II");
   folder.write("train/cat/notes.txt", "none of these");
-  folder.write("train/cat/.hidden.webp", "RIFF");
+  folder.write("train/cat/.hidden.heic", "RIFF");
   const auto notes = open("image_folder", folder, "")->notes();
   REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0], Catch::Contains("train: 4 files left out: .tif 1, .webp 3; convert them"));
+  CHECK_THAT(notes[0], Catch::Contains("train: 4 files left out: .gif 1, .heic 3; convert them"));
   folder.write("train/dog/b.gif", "GIF89a");
   CHECK_THROWS_WITH(open("image_folder", folder, ""),
                     Catch::Contains("dog: holds no image") &&
                         Catch::Contains("1 file left out: .gif 1; convert it to PNG"));
 
   folder.write("images/a.png", encode_png(pattern(2, 2, 3)));
-  folder.write("images/b.tiff", "II");
+  folder.write("images/b.tga", "II");
   folder.write("masks/a.png", encode_png({2, 2, 1, {0, 1, 0, 1}}));
   folder.write("splits/train.txt", "a\n");
   const auto paired = open("paired_folder", folder, "")->notes();
   REQUIRE(paired.size() == 1);
-  CHECK_THAT(paired[0], Catch::Contains("images: 1 file left out: .tiff 1"));
+  CHECK_THAT(paired[0], Catch::Contains("images: 1 file left out: .tga 1"));
   CHECK(make_images(component(R"({"type": "synthetic"})"), Split::kTest)->notes().empty());
 }

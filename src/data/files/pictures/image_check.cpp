@@ -209,7 +209,14 @@ ImageFormat image_format(Bytes file) {
   if (starts_with(file, "\xff\xd8\xff")) return ImageFormat::kJpeg;
   if (starts_with(file, "BM")) return ImageFormat::kBmp;
   if (starts_with(file, "P5") || starts_with(file, "P6")) return ImageFormat::kPnm;
-  return ImageFormat::kUnknown;
+  for (const std::string_view magic :
+       {std::string_view("II*\0", 4), std::string_view("MM\0*", 4), std::string_view("II+\0", 4),
+        std::string_view("MM\0+", 4)}) {
+    if (starts_with(file, magic)) return ImageFormat::kTiff;
+  }
+  const bool webp =
+      starts_with(file, "RIFF") && file.size() >= 12 && starts_with(file.subspan(8), "WEBP");
+  return webp ? ImageFormat::kWebp : ImageFormat::kUnknown;
 }
 
 std::string find_damage(Bytes file, ImageFormat format) {
@@ -221,6 +228,8 @@ std::string find_damage(Bytes file, ImageFormat format) {
     case ImageFormat::kBmp:
       return bmp_damage(file);
     case ImageFormat::kPnm:
+    case ImageFormat::kTiff:
+    case ImageFormat::kWebp:
     case ImageFormat::kUnknown:
       return "";
   }

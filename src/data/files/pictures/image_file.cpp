@@ -17,6 +17,8 @@
 #include "data/files/pictures/jpeg_file.h"
 #include "data/files/pictures/png_deep.h"
 #include "data/files/pictures/png_palette.h"
+#include "data/files/pictures/tiff_file.h"
+#include "data/files/pictures/webp_file.h"
 
 // The one translation unit that compiles stb; static, so that no other library's copy collides. Its
 // memory begins as zeros: on damaged JPEG files stb 2.27 reads tables that it never filled.
@@ -156,9 +158,31 @@ Image decode_jpeg(Bytes file, std::string_view name) {
   return jpeg->decode();
 }
 
+Image decode_checked_tiff(Bytes file, std::string_view name, bool indices = false) {
+  const TiffHeader header = tiff_header(file, name);
+  check_size(header.height, header.width, file, name);
+  check_decoded_size(header.height, header.width, header.channels, header.sample_bytes, name);
+  return decode_tiff(file, name, indices);
+}
+
+Image decode_checked_webp(Bytes file, std::string_view name) {
+  const WebpHeader header = webp_header(file, name);
+  check_size(header.height, header.width, file, name);
+  check_decoded_size(header.height, header.width, header.channels, 1, name);
+  return decode_webp(file, name);
+}
+
 Image decode(Bytes file, ImageFormat format, std::string_view name) {
   if (format == ImageFormat::kPnm) return decode_pnm(file, name);
+  if (format == ImageFormat::kTiff) return decode_checked_tiff(file, name);
+  if (format == ImageFormat::kWebp) return decode_checked_webp(file, name);
   return format == ImageFormat::kJpeg ? decode_jpeg(file, name) : decode_stb(file, name);
+}
+
+bool is_lossy(Bytes file, ImageFormat format, std::string_view name) {
+  if (format == ImageFormat::kTiff) return tiff_header(file, name).lossy;
+  if (format == ImageFormat::kWebp) return webp_header(file, name).lossy;
+  return format == ImageFormat::kJpeg;
 }
 
 // PIL's weights, in 1 / 65536.
@@ -192,15 +216,18 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
 
 }  // namespace
 
+const std::vector<std::string>& image_extensions() {
+  static const std::vector<std::string> kEndings = {".png",  ".jpg",  ".jpeg", ".bmp", ".tif",
+                                                    ".tiff", ".webp", ".pgm",  ".ppm", ".pnm"};
+  return kEndings;
+}
+
 bool has_image_extension(const std::filesystem::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
     return c < 128 ? static_cast<char>(std::tolower(c)) : '?';
   });
-  for (const char* known : {".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"}) {
-    if (extension == known) return true;
-  }
-  return false;
+  return std::ranges::count(image_extensions(), extension) > 0;
 }
 
 std::string jpeg_decoder() {
@@ -217,7 +244,7 @@ Image decode_image(Bytes file, std::string_view name, std::int64_t channels, Exi
                           kMaxImageFileBytes));
   const ImageFormat format = image_format(file);
   FOVEA_CHECK(format != ImageFormat::kUnknown, FileError,
-              fmt::format("{}: is not a PNG, JPEG, BMP or binary PNM image", name));
+              fmt::format("{}: is not a PNG, JPEG, TIFF, WebP, BMP or binary PNM image", name));
   const std::string damage = find_damage(file, format);
   FOVEA_CHECK(
       damage.empty(), FileError,
@@ -236,8 +263,11 @@ Image read_image(const std::filesystem::path& path, std::int64_t channels, Exif 
 
 MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels) {
   const std::vector<std::byte> file = read_file(path);
-  MaskFile mask{decode_image(file, path.string(), 1), image_format(file) == ImageFormat::kJpeg};
+  const ImageFormat format = image_format(file);
+  MaskFile mask{decode_image(file, path.string(), 1), is_lossy(file, format, path.string())};
   if (pixels == MaskPixels::kGrey) return mask;
+  if (format == ImageFormat::kTiff && tiff_header(file, path.string()).palette)
+    mask.image = decode_checked_tiff(file, path.string(), true);
   if (const auto palette = find_colour_palette(file)) {
     mask.image = decode_image(palette->grey_file, path.string(), 1);
     for (std::uint8_t& value : mask.image.pixels) {

@@ -1,4 +1,4 @@
-// Pictures on disk: reading PNG, JPEG, BMP and binary PNM, writing PNG.
+// Pictures on disk: reading PNG, JPEG, TIFF, WebP, BMP and binary PNM, writing PNG.
 #pragma once
 
 #include <concepts>
@@ -45,7 +45,9 @@ inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 /// Largest image file that is read.
 inline constexpr std::uint64_t kMaxImageFileBytes = std::uint64_t{1} << 28;
 
-/// True for the endings .png .jpg .jpeg .bmp .pgm .ppm .pnm, in either case.
+/// The endings of files that are read, in lower case, with their dots.
+const std::vector<std::string>& image_extensions();
+/// True for these endings, in either case.
 bool has_image_extension(const std::filesystem::path& path);
 
 /// Whether a picture is turned as the EXIF orientation of its JPEG file says (exif.h).
@@ -56,7 +58,8 @@ std::string jpeg_decoder();
 
 /// Decodes a whole file that is in memory. `channels` 1 or 3 converts (alpha is dropped, grey =
 /// 0.299 R + 0.587 G + 0.114 B, rounded as PIL does), 0 keeps what the file has. JPEG files are
-/// decoded by libjpeg-turbo where the program has it (jpeg_file.h), others by stb_image. The header
+/// decoded by libjpeg-turbo where the program has it (jpeg_file.h), TIFF and WebP files by libtiff
+/// and libwebp, PNG and BMP files by stb_image. The header
 /// is checked before anything is allocated; a file that is cut short, fails its checksum or
 /// declares more than kMaxPixels throws FileError starting with `name`.
 Image decode_image(std::span<const std::byte> file, std::string_view name,
@@ -71,7 +74,7 @@ enum class MaskPixels { kStored, kGrey };
 /// One channel.
 struct MaskFile {
   Image image;
-  bool lossy = false;  // JPEG, which does not keep exact values
+  bool lossy = false;  // JPEG and most WebP files do not keep exact values
 };
 /// Throws FileError as read_image does.
 MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels);

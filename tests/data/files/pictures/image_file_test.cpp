@@ -202,7 +202,8 @@ TEST_CASE("png: pixels that inflate far beyond the declared size are refused", "
 TEST_CASE("images: other files and folders are named", "[data]") {
   const Folder folder;
   const auto path = folder.write("notes.png", "this is no picture");
-  CHECK_THROWS_WITH(read_image(path), Catch::Contains("notes.png: is not a PNG, JPEG, BMP"));
+  CHECK_THROWS_WITH(read_image(path),
+                    Catch::Contains("notes.png: is not a PNG, JPEG, TIFF, WebP, BMP"));
   CHECK_THROWS_WITH(read_image(folder.write("e.png", "")), Catch::Contains("is empty"));
   CHECK_THROWS_WITH(read_image(folder.path / "none.png"), Catch::Contains("not found"));
   CHECK_THROWS_WITH(read_image(folder.path), Catch::Contains("is a folder"));
