@@ -8,11 +8,13 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "data/augment/interpolation_names.h"
 #include "data/described/sample_infos.h"
 #include "data/images/picture_notes.h"
 #include "data/parts/class_lists.h"
 #include "data/parts/folder.h"
+#include "data/parts/picture_table.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -32,7 +34,15 @@ struct FolderOptions : ImageOptions {
   bool exif = false;
   std::string class_names;
   std::string val_labels;
+  std::string table;
+  std::string images;
+  std::string file_column = PictureTableOptions{}.file_column;
+  std::string label_column = PictureTableOptions{}.label_column;
+  std::string split_column = PictureTableOptions{}.split_column;
 
+  PictureTableOptions listed() const {
+    return {table, images, file_column, label_column, split_column};
+  }
   /// All but the classes, and the size where img_size is 0.
   SourceInfo info() const {
     SourceInfo info;
@@ -71,23 +81,39 @@ class ImageFolder final : public Source {
       labels_ = listed_classes(labels, files_, folders);
     }
     left_out.note(kFolderReader, part, notes_);
-    note_pictures(files_,
-                  {kFolderReader, info_.exif, false,
-                   "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
-                  notes_);
+    note_files();
   }
 
-  // Every split takes its size from the first image of train that can be decoded.
-  void measure(const fs::path& train, const std::vector<std::string>& folders) {
+  /// Of pictures that a table lists. `labels`: of the classes.
+  ImageFolder(const std::vector<ListedPicture>& pictures, const std::vector<std::string>& labels,
+              const FolderOptions& options)
+      : Source(options.info()) {
+    info_.class_names = options.class_names.empty()
+                            ? labels
+                            : listed_names(fs::path(options.root) / options.class_names, labels);
+    for (const ListedPicture& picture : pictures) {
+      const auto known = std::ranges::find(labels, picture.label);
+      FOVEA_CHECK(known != labels.end(), FileError,
+                  fmt::format("{}: train has no class \"{}\"{}", picture.place, picture.label,
+                              did_you_mean(picture.label, labels)));
+      if (!picture.found)
+        problems_.push_back({std::ssize(files_), fmt::format("{}: {}: not found", picture.place,
+                                                             picture.file.string())});
+      files_.push_back(picture.file);
+      labels_.push_back(known - labels.begin());
+    }
+    note_files();
+  }
+
+  /// Every split takes its size from the first picture of train that can be decoded.
+  void measure(const std::vector<fs::path>& train) {
     std::string first_error;
-    for (const std::string& name : folders) {
-      for (const fs::path& file : image_files(kFolderReader, train / name, kFolderPage)) {
-        try {
-          const Image image = read_file(file);
-          return set_size(image.height, image.width);
-        } catch (const FileError& error) {  // reported when the sample itself is used
-          if (first_error.empty()) first_error = error.what();
-        }
+    for (const fs::path& file : train) {
+      try {
+        const Image image = read_file(file);
+        return set_size(image.height, image.width);
+      } catch (const FileError& error) {  // reported when the sample itself is used
+        if (first_error.empty()) first_error = error.what();
       }
     }
     throw FileError(first_error);
@@ -116,6 +142,12 @@ class ImageFolder final : public Source {
   bool in_memory() const override { return false; }
 
  private:
+  void note_files() {
+    note_pictures(files_,
+                  {kFolderReader, info_.exif, false,
+                   "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
+                  notes_);
+  }
   void read_folders(const fs::path& part, const std::vector<std::string>& folders,
                     LeftOut& left_out) {
     for (const std::string& name :
@@ -138,7 +170,32 @@ bool holds_folders(const fs::path& folder) {
   });
 }
 
+std::unique_ptr<Source> open_table(const Place& place, const FolderOptions& options) {
+  const auto part = listed_pictures(place.root, place.split, options.listed());
+  if (!part) return nullptr;
+  // Weights are asked before train, which need not be there.
+  const bool known = !place.class_names.empty() && options.class_names.empty();
+  const bool measures = options.img_size == 0 && place.height == 0;
+  std::vector<ListedPicture> train;
+  if (!known || measures) train = *listed_pictures(place.root, Split::kTrain, options.listed());
+  auto source =
+      std::make_unique<ImageFolder>(*part, known ? place.class_names : labels_in(train), options);
+  if (measures) {
+    std::vector<fs::path> files;
+    for (const ListedPicture& picture : train) {
+      if (picture.found) files.push_back(picture.file);
+    }
+    FOVEA_CHECK(!files.empty(), FileError,
+                fmt::format("{}: {}: not found", train.front().place, train.front().file.string()));
+    source->measure(files);
+  } else if (options.img_size == 0) {
+    source->set_size(place.height, place.width);
+  }
+  return source;
+}
+
 std::unique_ptr<Source> open_image_folder(const Place& place, const FolderOptions& options) {
+  if (!options.table.empty()) return open_table(place, options);
   const auto part = part_folder(place.root, place.split, options.split, kFolderPage);
   if (!part) return nullptr;
   // Weights are asked before train, which need not be there.
@@ -155,7 +212,12 @@ std::unique_ptr<Source> open_image_folder(const Place& place, const FolderOption
   auto source = std::make_unique<ImageFolder>(
       folders, *part, by_list ? place.root / options.val_labels : fs::path(), options);
   if (options.img_size == 0) {
-    known ? source->set_size(place.height, place.width) : source->measure(train, folders);
+    std::vector<fs::path> files;
+    for (const std::string& name : known ? std::vector<std::string>() : folders) {
+      for (fs::path& file : image_files(kFolderReader, train / name, kFolderPage))
+        files.push_back(std::move(file));
+    }
+    known ? source->set_size(place.height, place.width) : source->measure(files);
   }
   return source;
 }
@@ -165,6 +227,8 @@ std::vector<fs::path> folder_lists(const schema::Value& options) {
   for (const char* key : {"class_names", "val_labels"}) {
     if (!options.at(key).as_string().empty()) names.push_back(options.at(key).as_string());
   }
+  for (std::string& name : table_names(options.at("table").as_string()))
+    names.push_back(std::move(name));
   if (names.empty()) return {};
   return lists_below(options.at("root").as_string(), names);
 }
@@ -197,9 +261,26 @@ FOVEA_DATASET(
         .add("val_labels", &FolderOptions::val_labels,
              "file below root with the classes of the pictures in val, which then lie in no class "
              "folders; a test folder without class folders is not used")
+        .add("table", &FolderOptions::table,
+             "table below root, .csv or .tsv, of the file and the class of every picture, which "
+             "then need not lie in class folders; its first line names the columns; "
+             "\"{split}.csv\": "
+             "train.csv, val.csv, test.csv; empty: folders are the classes")
         .names_files(folder_lists)
+        .add("images", &FolderOptions::images,
+             "of a table: folder below root that its files are in; empty: root")
+        .add("file_column", &FolderOptions::file_column,
+             "of a table: column of the file, with or without its ending")
+        .add("label_column", &FolderOptions::label_column, "of a table: column of the class")
+        .add("split_column", &FolderOptions::split_column,
+             "of a table: column of the part, train, val or test; a \"split\" need not be there")
         .check([](const FolderOptions& o) {
           if (o.in_chans == 2) return std::string("in_chans is 2, expected 1 or 3");
+          if (o.table.empty() && !(o.listed() == PictureTableOptions{}))
+            return std::string(
+                "images, file_column, label_column and split_column are of a table; set table");
+          if (!o.table.empty() && !o.val_labels.empty())
+            return std::string("val_labels is given with a table, which has all classes");
           return o.crop_pct < 1 && o.img_size == 0
                      ? std::string("crop_pct is given without img_size; set both")
                      : std::string();

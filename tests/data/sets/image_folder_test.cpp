@@ -219,3 +219,103 @@ TEST_CASE("image_folder: names of classes and classes of a flat val, from ImageN
   CHECK_THROWS_WITH(labels("val.csv"), Catch::Contains("names none of the classes"));
   CHECK_THROWS_AS(labels("none.csv"), FileError);
 }
+
+namespace {
+
+// Six pictures in one folder and a table of them.
+void write_table(const Folder& folder, const std::string& name, const std::string& text) {
+  for (int i = 0; i < 6; ++i)
+    folder.write("pictures/p" + std::to_string(i) + (i == 5 ? ".ppm" : ".png"),
+                 i == 5 ? ppm(pattern(6, 6, 3, i)) : encode_png(pattern(6, 6, 3, i)));
+  folder.write(name, text);
+}
+
+constexpr const char* kListed = R"("table": "labels.csv", "images": "pictures")";
+
+}  // namespace
+
+TEST_CASE("image_folder: a table says file, class and part of every picture", "[data]") {
+  const Folder folder;
+  write_table(
+      folder, "labels.csv",
+      "\xEF\xBB\xBFsplit,file,label,age\r\ntrain,p0.png,\"big, cat\",3\r\nval,p1.png,dog,1\r\n"
+      "train,p2.png,dog,2\r\n\r\ntest,p5,dog,9\r\nvalidation,p3,\"big, cat\",4\r\n");
+  const auto train = open("image_folder", folder, kListed);
+  CHECK(train->class_names() == std::vector<std::string>{"big, cat", "dog"});
+  REQUIRE(train->size() == 2);
+  CHECK(train->label(1) == 1);
+  CHECK(train->name(1) == (folder.path / "pictures/p2.png").string());
+  const auto val = open("image_folder", folder, kListed, Split::kVal);
+  REQUIRE(val->size() == 2);
+  CHECK(val->label(0) == 1);
+  CHECK(val->name(1) == (folder.path / "pictures/p3.png").string());
+  const auto test = open("image_folder", folder, kListed, Split::kTest);
+  CHECK(test->name(0) == (folder.path / "pictures/p5.ppm").string());
+  CHECK(image_of(test->get(0))[0] == static_cast<float>(pattern(6, 6, 3, 5).pixels[0]) / 255.0f);
+}
+
+TEST_CASE("image_folder: a table without parts, by tabs, with other columns and numbers as classes",
+          "[data]") {
+  const Folder folder;
+  write_table(folder, "all.tsv",
+              "id_code\tdiagnosis\np0\t10\np1\t9\np2\t10\np3\t0\np4\t0\np5\t9\n");
+  const std::string keys =
+      R"("table": "all.tsv", "images": "pictures", "file_column": "id_code",
+         "label_column": "diagnosis", "split": {"test": 0.5})";
+  const auto train = open("image_folder", folder, keys);
+  const auto test = open("image_folder", folder, keys, Split::kTest);
+  CHECK(train->class_names() == std::vector<std::string>{"0", "9", "10"});
+  CHECK(train->size() + test->size() == 6);
+  CHECK(test->size() == 3);
+}
+
+TEST_CASE("image_folder: a table for each part", "[data]") {
+  const Folder folder;
+  write_table(folder, "lists/train.csv", "file,label\np0.png,a\np1.png,b\n");
+  folder.write("lists/valid.csv", "label,file\nb,p2.png\n");
+  const std::string keys = R"("table": "lists/{split}.csv", "images": "pictures")";
+  CHECK(open("image_folder", folder, keys)->size() == 2);
+  const auto val = open("image_folder", folder, keys, Split::kVal);
+  REQUIRE(val->size() == 1);
+  CHECK(val->label(0) == 1);
+  CHECK_FALSE(has_part(component("image_folder", folder.path, keys), Split::kTest));
+  folder.write("lists/valid.csv", "label,file\nc,p2.png\n");
+  CHECK_THROWS_WITH(open("image_folder", folder, keys, Split::kVal),
+                    Catch::Contains("valid.csv:2: train has no class \"c\""));
+}
+
+TEST_CASE("image_folder: what is wrong with a table is named with its line", "[data]") {
+  const auto [text, message] = GENERATE(table<std::string, std::string>({
+      {"file,class\np0.png,a\n", "labels.csv:1: has no column \"label\""},
+      {"file,lable\np0.png,a\n", "did you mean \"lable\"?"},
+      {"file,label\n", "labels.csv: holds no rows"},
+      {"file,label\np0.png,a\np0.png,b\n", "labels.csv:3: p0.png is also in line 2"},
+      {"file,label\np0.png,a,b\n", "labels.csv:2: has 3 fields; expected 2"},
+      {"file,label\np0.png,\n", "labels.csv:2: the label is empty"},
+      {"file,label\n,a\n", "labels.csv:2: the file is empty"},
+      {"file,label,split\np0.png,a,fold1\n",
+       "labels.csv:2: the part is \"fold1\"; expected train, val or test"},
+      {"file,label,split\np0.png,a,test\n", "labels.csv: no row is of train"},
+      {"file,label\np9.png,a\n", "labels.csv:2: "},  // not found
+      {"file,label\n\"p0.png,a\n", "labels.csv:2: "},
+  }));
+  const Folder folder;
+  write_table(folder, "labels.csv", text);
+  CHECK_THROWS_WITH(open("image_folder", folder, kListed), Catch::Contains(message));
+}
+
+TEST_CASE("image_folder: keys of a table without one are refused, missing files can be skipped",
+          "[data]") {
+  const Folder folder;
+  write_table(folder, "labels.csv", "file,label\np0.png,a\np9.png,b\n");
+  CHECK_THROWS_WITH(open("image_folder", folder, R"("images": "pictures")"),
+                    Catch::Contains("are of a table; set table"));
+  CHECK_THROWS_WITH(open("image_folder", folder, kListed + std::string(R"(, "val_labels": "x")")),
+                    Catch::Contains("val_labels is given with a table"));
+  const auto kept =
+      open("image_folder", folder, kListed + std::string(R"(, "on_bad_sample": "skip")"));
+  CHECK(kept->size() == 1);
+  CHECK(kept->num_classes() == 2);
+  REQUIRE(kept->left_out().size() == 1);
+  CHECK_THAT(kept->left_out()[0], Catch::Contains("labels.csv:3: "));
+}
