@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
 #include "base/error.h"
 
 namespace fovea::data {
+
+bool Draw::in_last(double share) const {
+  return place >=
+         static_cast<std::int64_t>(std::nearbyint(static_cast<double>(batch_size) * (1 - share)));
+}
 
 Dataset::Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptions& options,
                  const NoiseBySplit& noise, const NoiseKind& kind)

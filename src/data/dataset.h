@@ -31,6 +31,10 @@ struct Draw {
   std::optional<NoiseLevel> corruption = {};  // evaluation noise, on every sample
   std::int64_t position = 0;                  // in the epoch
   std::int64_t place = 0, batch_size = 1;     // in its batch, and the batch's size
+
+  /// Whether the sample is one of the last of its batch that make up this share of it, as those of
+  /// nnU-Net that lie around foreground.
+  bool in_last(double share) const;
 };
 
 /// The shape of a data set's samples; 0 where it does not apply.

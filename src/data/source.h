@@ -61,6 +61,15 @@ struct SourceInfo {
   /// as in training; else they keep their aspect ratio, and are as large as these limits allow:
   /// `height` of their shorter side, this of their longer one (geometry.h, rescaled_size).
   std::int64_t longest = 0;
+  /// Where there are masks: training samples are parts of height x width of pictures that keep
+  /// their own sizes or, where `longest` is not 0, their aspect ratio: the longer side is then
+  /// this. Evaluations see whole pictures of that size.
+  bool patches = false;
+  /// Of patches: the share of those of each batch that lie around a pixel of a random class.
+  double foreground = 0.33;
+
+  /// Whether evaluations see pictures at sizes of their own.
+  bool whole_evaluations() const { return longest > 0 || patches; }
 };
 
 /// The volume that a sample is a slice of.

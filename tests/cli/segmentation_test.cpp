@@ -263,3 +263,59 @@ TEST_CASE("segmentation: a network that is one value a channel wide trains in ba
   INFO(trained.err);
   CHECK(trained.code == 0);
 }
+
+TEST_CASE("segmentation: patches of pictures of any size, scored and predicted by windows",
+          "[cli]") {
+  const TestFolder folder("cli-segmentation-patches");
+  write_discs(folder.path("discs"));
+  // One of another shape, and one that is lower than a patch.
+  const auto replace = [&](const std::string& name, std::int64_t height, std::int64_t width) {
+    data::Image image{height, width, 3, {}}, mask{height, width, 1, {}};
+    for (std::int64_t i = 0; i < height * width; ++i) {
+      const bool inside = i / width < 8 && i % width < 8;
+      mask.pixels.push_back(inside ? 255 : 0);
+      image.pixels.insert(image.pixels.end(),
+                          {static_cast<std::uint8_t>(inside ? 210 : 60), std::uint8_t{60}, 90});
+    }
+    data::write_png(folder.path("discs/images/" + name + ".png"), image);
+    data::write_png(folder.path("discs/masks/" + name + ".png"), mask);
+  };
+  replace("disc03", 31, 18);
+  replace("disc13", 13, 40);
+  std::string patches = experiment(folder.path("discs"));
+  const std::string squares = R"("img_size": 16)";
+  patches.replace(patches.find(squares), squares.size(),
+                  R"("patch_size": [16, 16], "foreground": 0.5, "spacing": [0.5, 0.25])");
+  const std::string whole = folder.write("whole.json", patches);
+  patches.insert(1, R"("eval": {"metrics": ["hd95", "hd95_mm"],
+      "inferer": {"type": "sliding_window", "roi_size": [16], "overlap": 0.5}}, )");
+  const std::string file = folder.write("patches.json", patches);
+  const std::string run = folder.path("run").string();
+  const CliResult trained = run_cli("train", {file, "--out", run, "--json"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const json metrics = json::parse(trained.out).at("metrics").at("test");
+  CHECK(metrics.at("pooled_dice") > 50);
+  CHECK(metrics.at("hd95_mm") > 0);
+  CHECK(metrics.at("hd95_mm") < metrics.at("hd95"));  // pixels are smaller than a millimetre
+  const CliResult predicted =
+      run_cli("predict", {run, folder.path("discs/images/disc13.png").string(), "--out",
+                          folder.path("found").string()});
+  INFO(predicted.err);
+  REQUIRE(predicted.code == 0);
+  const data::Image found = data::read_image(folder.path("found/disc13.png"));
+  CHECK(found.height == 13);
+  CHECK(found.width == 40);
+  // Without windows this network takes pictures of any size; another one is refused before it is
+  // trained.
+  REQUIRE(
+      run_cli("train", {whole, "--out", folder.path("whole").string(), "--set", "train.epochs=1"})
+          .code == 0);
+  const CliResult refused =
+      run_cli("train", {whole, "--out", folder.path("no").string(), "--set",
+                        R"(model={"type": "pvt_gdla", "backbone": {"type": "pvt_v2_b0"}})", "--set",
+                        "dataset.patch_size=[32, 32]"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("eval.inferer: the network cannot take whole pictures") &&
+                              Catch::Contains("expected sliding_window"));
+}

@@ -93,7 +93,8 @@ const Fields<SourceInfo>& image_fields() {
           .add_object("fit", &O::fit, fit_fields(), "how pictures of any size are fitted")
           .add_enum("exif", &O::exif, exif_words(), kExifHelp)
           .add("longest", &O::longest, schema::in_range(0, kLongestSide),
-               "longest side of whole pictures with masks; 0: resized")
+               "longest side of whole pictures with masks; 0: resized, or with patches their own")
+          .add("patches", &O::patches, "whether networks were trained on parts of pictures")
           .check([](const O& o) { return unless_one_each("label_values", o.label_values, o); });
   return fields;
 }

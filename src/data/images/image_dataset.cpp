@@ -81,10 +81,12 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
     const std::string path = schema::join_path("dataset.augment", std::to_string(k));
     augment_.push_back(
         make_picture_transform(chosen, path, has_masks() ? kMaskedPictures : kPictures));
-    FOVEA_CHECK(has_masks() || info.height == info.width || !augment_.back()->turns(), ConfigError,
-                fmt::format("{}: {} turns by quarters, but the samples are {} x {}; expected "
-                            "squares",
-                            path, chosen.type, info.height, info.width));
+    FOVEA_CHECK(
+        (has_masks() && !info.patches) || info.height == info.width || !augment_.back()->turns(),
+        ConfigError,
+        fmt::format("{}: {} turns by quarters, but the samples are {} x {}; expected "
+                    "squares",
+                    path, chosen.type, info.height, info.width));
   }
   cuts_files_ = info.own_sizes && !has_masks() && split == Split::kTrain && !augment_.empty() &&
                 augment_[0]->cuts();
@@ -115,7 +117,7 @@ SampleShape ImageDataset::shape() const {
 schema::Value ImageDataset::description() const { return description_of(source_->info()); }
 
 std::shared_ptr<const Dataset> ImageDataset::for_evaluation() const {
-  if (source_->info().longest == 0 || sizes_ == Sizes::kOwn) return nullptr;
+  if (!source_->info().whole_evaluations() || sizes_ == Sizes::kOwn) return nullptr;
   const auto whole =
       std::make_shared<ImageDataset>(source_, split(), indices_, options_, Sizes::kOwn);
   whole->left_out_ = left_out_;
@@ -124,6 +126,8 @@ std::shared_ptr<const Dataset> ImageDataset::for_evaluation() const {
 
 std::array<std::int64_t, 2> ImageDataset::size_of(std::int64_t height, std::int64_t width) const {
   const SourceInfo& info = source_->info();
+  if (info.patches && info.longest == 0) return {height, width};
+  if (info.patches) return rescaled_size(height, width, info.longest, info.longest);
   if (sizes_ == Sizes::kFixed) return {info.height, info.width};
   return rescaled_size(height, width, info.height, info.longest);
 }
@@ -147,7 +151,12 @@ const ImageDataset::Decoded& ImageDataset::decode(std::int64_t source_index, Dec
   fresh.image = source_->read(source_index);
   fresh.height = fresh.image.height;
   fresh.width = fresh.image.width;
-  if (has_masks()) fresh.mask = source_->read_mask(source_index, fresh.image);
+  if (has_masks()) {
+    const bool labels = source_->info().masks == Masks::kLabels;
+    fresh.mask = at_patch_scale(source_->read_mask(source_index, fresh.image),
+                                labels ? Resampling::kNearest : source_->info().mask_resize);
+    fresh.image = at_patch_scale(std::move(fresh.image), Resampling::kBilinear);
+  }
   if (source_->info().own_sizes && !cuts_files_) {
     fresh.image = source_->fitted(fresh.image);
     if (has_masks()) fresh.mask = source_->fitted_mask(fresh.mask);
@@ -190,7 +199,7 @@ Sample ImageDataset::get(std::int64_t i) const {
   sample.index = i;
   sample.name = name(i);
   if (has_masks()) {
-    read_pair(source_index(i), nullptr, sample);
+    read_pair(source_index(i), {}, sample);
   } else {
     read_scaled(source_index(i), nullptr, sample);
     *sample.at("label").data<std::int64_t>() = label(i);
@@ -200,11 +209,12 @@ Sample ImageDataset::get(std::int64_t i) const {
 
 Sample ImageDataset::get_file(const std::filesystem::path& file) const {
   constexpr float kWhite = 255.0f;
-  const Image image = source_->read_file(file);
+  Image image = source_->read_file(file);
   Sample sample;
   const auto [tall, wide] = size_of(image.height, image.width);
   sample.set("image", Tensor::empty({channels(), tall, wide}, DType::kFloat32, host()));
   sample.geometry.original_size = {image.height, image.width};
+  image = at_patch_scale(std::move(image), Resampling::kBilinear);
   sample.name = file.string();
   if (has_masks()) {
     scale_whole(image, kWhite, planes_of(sample));
@@ -220,7 +230,16 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
   const RandomStream augment = random.fork("augment");
   into.index = i;
   if (has_masks()) {
-    read_pair(index, draw.augment && sizes_ == Sizes::kFixed ? &augment : nullptr, into);
+    // Without augmentation a patch is the same in all epochs, as are crops of volumes.
+    const SourceInfo& info = source_->info();
+    const RandomStream patch =
+        (draw.augment ? random : RandomStream(draw.seed).fork(static_cast<std::uint64_t>(index)))
+            .fork("patch");
+    const bool fixed = sizes_ == Sizes::kFixed;
+    read_pair(index,
+              {draw.augment && fixed ? &augment : nullptr, fixed && info.patches ? &patch : nullptr,
+               !draw.augment || draw.in_last(info.foreground)},
+              into);
   } else {
     const Planes x = planes_of(into);
     const bool cut = draw.augment && cuts_files_;
@@ -260,7 +279,7 @@ Configured configured(ImageOptions options, OpenImages open, const MakeOptions& 
   };
   const auto make = [options](std::shared_ptr<const Source> source, Split split,
                               const std::vector<std::int64_t>& indices) {
-    const bool own = source->info().longest > 0 && split != Split::kTrain;
+    const bool own = source->info().whole_evaluations() && split != Split::kTrain;
     using Sizes = ImageDataset::Sizes;
     return std::make_shared<const ImageDataset>(std::move(source), split, indices, options,
                                                 own ? Sizes::kOwn : Sizes::kFixed);

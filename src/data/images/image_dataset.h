@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "data/augment/pictures/masked_picture.h"
 #include "data/augment/transforms.h"
 #include "data/dataset.h"
 #include "data/images/image_options.h"
@@ -19,8 +20,8 @@ namespace fovea::data {
 /// Samples hold "image" and "label", or "image" and "mask".
 class ImageDataset final : public Dataset {
  public:
-  /// kFixed: all of the data set's height and width. kOwn: as SourceInfo::longest says, each alone
-  /// in its batch, and without augmentation.
+  /// kFixed: all of the data set's height and width. kOwn: as SourceInfo::longest and
+  /// SourceInfo::patches say, each alone in its batch, and without augmentation.
   enum class Sizes { kFixed, kOwn };
   /// indices: the samples of `source` that belong to this split, ascending. Bad samples among them
   /// (Source::problems) throw FileError or are left out, by options.on_bad_sample.
@@ -73,6 +74,12 @@ class ImageDataset final : public Dataset {
     std::int64_t height = 0, width = 0;  // of the picture as its file has it
   };
   struct Cache;
+  /// What is made of an image and its mask.
+  struct PairDraw {
+    const RandomStream* augment = nullptr;  // null: they are not augmented
+    const RandomStream* patch = nullptr;    // null: they are taken whole
+    bool foreground = false;                // of a patch (draw_patch)
+  };
   bool has_masks() const { return source_->info().masks != Masks::kNone; }
   /// Where `part` lies in a picture of that size, after mirrors and turns of augmentation.
   static Geometry geometry_of(std::int64_t height, std::int64_t width, const Box& part);
@@ -92,8 +99,12 @@ class ImageDataset final : public Dataset {
   // image_masks.cpp:
   /// As scale(), for a picture of any size, where samples are resized as planes.
   void scale_whole(const Image& image, float white, Planes out) const;
-  /// Image and mask at their final size; a stream if they are to be augmented.
-  void read_pair(std::int64_t source_index, const RandomStream* augment, Sample& into) const;
+  /// A picture, or a mask, at the size at which patches are cut from it; others as they are.
+  Image at_patch_scale(Image picture, Resampling how) const;
+  MaskedPicture planes_of_pair(const Decoded& decoded, const PairDraw& draw) const;
+  void augment_pair(MaskedPicture& pair, const RandomStream& augment, Box& part) const;
+  /// Image and mask at their final size.
+  void read_pair(std::int64_t source_index, const PairDraw& draw, Sample& into) const;
   void write_mask(Planes from, const Tensor& to) const;
   void resize_labels(Planes from, Planes to) const;
   void write_labels(const std::vector<float>& from, const Tensor& to) const;

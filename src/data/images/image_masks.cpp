@@ -6,6 +6,7 @@
 
 #include "data/augment/zoom.h"
 #include "data/images/image_dataset.h"
+#include "data/images/patches.h"
 
 namespace fovea::data {
 namespace {
@@ -20,30 +21,57 @@ void copy_labels(const Image& mask, OwnPlanes& to) {
 
 }  // namespace
 
-void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augment,
-                             Sample& into) const {
+Image ImageDataset::at_patch_scale(Image picture, Resampling how) const {
   const SourceInfo& info = source_->info();
-  Decoded fresh;
-  const Decoded& decoded = decode(source_index, fresh);
-  const std::int64_t tall = decoded.height, wide = decoded.width;
-  Box part{0, 0, tall, wide};
+  if (!info.patches || info.longest == 0) return picture;
+  const auto [height, width] = size_of(picture.height, picture.width);
+  return resize(picture, height, width, {.how = how});
+}
+
+MaskedPicture ImageDataset::planes_of_pair(const Decoded& decoded, const PairDraw& draw) const {
+  const SourceInfo& info = source_->info();
   const bool labels = info.masks == Masks::kLabels;
-  MaskedPicture pair{OwnPlanes(decoded.image), OwnPlanes(decoded.mask), labels};
-  to_planes(decoded.image, info.pixel_max, pair.image.planes());
-  if (labels) {
-    copy_labels(decoded.mask, pair.mask);
-  } else {
-    to_planes(decoded.mask, 255.0f, pair.mask.planes());
+  const auto planes_of_images = [&](const Image& image, const Image& mask) {
+    MaskedPicture pair{OwnPlanes(image), OwnPlanes(mask), labels};
+    to_planes(image, info.pixel_max, pair.image.planes());
+    if (labels) {
+      copy_labels(mask, pair.mask);
+    } else {
+      to_planes(mask, 255.0f, pair.mask.planes());
+    }
+    return pair;
+  };
+  if (draw.patch == nullptr) {
+    MaskedPicture whole = planes_of_images(decoded.image, decoded.mask);
+    if (info.stretch) stretch(whole.image.planes());
+    return whole;
   }
-  keep(source_index, std::move(fresh));
-  if (info.stretch) stretch(pair.image.planes());
-  for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
-    const TransformContext context{augment->fork(k), mean_, std_};
+  const std::int64_t tall = decoded.image.height, wide = decoded.image.width;
+  const Box patch = draw_patch({decoded.mask, labels, info.background}, info.height, info.width,
+                               draw.foreground, *draw.patch);
+  const Box part = inside(patch, tall, wide);
+  const auto cut = [&] {
+    if (!info.stretch) return planes_of_images(crop(decoded.image, part), crop(decoded.mask, part));
+    MaskedPicture pair = planes_of_images(decoded.image, decoded.mask);
+    stretch(pair.image.planes());
+    pair.keep(part);
+    return pair;
+  };
+  MaskedPicture pair = cut();
+  // The mean is 0 once it is removed, as are windows of evaluations outside of a picture.
+  const std::vector<float> fill(mean_.begin(), mean_.end());
+  pair.pad({patch.top - part.top, patch.left - part.left, patch.height, patch.width}, fill);
+  return pair;
+}
+
+void ImageDataset::augment_pair(MaskedPicture& pair, const RandomStream& augment, Box& part) const {
+  for (std::size_t k = 0; k < augment_.size(); ++k) {
+    const TransformContext context{augment.fork(k), mean_, std_};
     if (augment_[k]->reshapes()) {
       augment_[k]->reshape(pair, context);
       continue;
     }
-    if (augment_[k]->cuts()) {  // resized below, once
+    if (augment_[k]->cuts()) {  // resized by the caller, once
       const Box box = augment_[k]->cut(pair.image.height(), pair.image.width(), context);
       pair.keep(box);
       part = {part.top + box.top, part.left + box.left, box.height, box.width};
@@ -57,11 +85,23 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
       pair.mask.swap_sides();
     }
   }
-  if (sizes_ == Sizes::kOwn) {
+}
+
+void ImageDataset::read_pair(std::int64_t source_index, const PairDraw& draw, Sample& into) const {
+  const SourceInfo& info = source_->info();
+  Decoded fresh;
+  const Decoded& decoded = decode(source_index, fresh);
+  const std::int64_t tall = decoded.height, wide = decoded.width;
+  Box part{0, 0, tall, wide};
+  MaskedPicture pair = planes_of_pair(decoded, draw);
+  keep(source_index, std::move(fresh));
+  if (draw.augment != nullptr) augment_pair(pair, *draw.augment, part);
+  if (sizes_ == Sizes::kOwn || (info.patches && draw.patch == nullptr)) {
     const auto [height, width] = size_of(tall, wide);
     into.set("image", Tensor::empty({channels(), height, width}, DType::kFloat32, host()));
-    into.set("mask", labels ? Tensor::empty({height, width}, DType::kInt64, host())
-                            : Tensor::empty({1, height, width}, DType::kFloat32, host()));
+    into.set("mask", info.masks == Masks::kLabels
+                         ? Tensor::empty({height, width}, DType::kInt64, host())
+                         : Tensor::empty({1, height, width}, DType::kFloat32, host()));
   }
   into.geometry = placed(geometry_of(tall, wide, part), source_index);
   resample(pair.image.planes(), planes_of(into), info.image_resize);
@@ -111,7 +151,7 @@ Tensor ImageDataset::original_mask(std::int64_t i) const {
   const std::int64_t index = source_index(i);
   Decoded fresh;
   Image read;
-  const bool kept_fitted = info.own_sizes && !cuts_files_;
+  const bool kept_fitted = (info.own_sizes && !cuts_files_) || (info.patches && info.longest > 0);
   if (kept_fitted) read = source_->read_mask(index, source_->read(index));
   const Image& mask = kept_fitted ? read : decode(index, fresh).mask;
   OwnPlanes pixels(mask);

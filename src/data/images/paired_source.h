@@ -30,9 +30,10 @@ Kind kind_by_mask_type(const schema::Value& options, MaskType if_absent);
 /// classes: the background and the foreground.
 struct PairReading {
   PairRule rule;
-  bool one_size = false;          // all images must have info.height x width
-  const char* page = "";          // for messages
-  bool empty_if_all_one = false;  // a mask of nothing but foreground counts as one without
+  bool one_size = false;             // all images must have info.height x width
+  const char* page = "";             // for messages
+  bool empty_if_all_one = false;     // a mask of nothing but foreground counts as one without
+  std::vector<double> spacing = {};  // of all images (Source::spacing)
 };
 
 class PairedSource final : public Source {
@@ -43,6 +44,7 @@ class PairedSource final : public Source {
   Image read(std::int64_t index) const override;
   Image read_mask(std::int64_t index, const Image& image) const override;
   void check_targets(const std::vector<std::int64_t>& indices, Split split) const override;
+  std::vector<double> spacing(std::int64_t) const override { return how_.spacing; }
   std::string name(std::int64_t index) const override;
   std::vector<std::filesystem::path> files() const override;
   bool in_memory() const override { return false; }

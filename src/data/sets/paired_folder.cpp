@@ -37,6 +37,10 @@ struct PairsOptions : ImageOptions {
   std::string mask_suffix;
   std::string splits = "splits";
   std::int64_t img_size = 0;
+  std::vector<std::int64_t> patch_size;
+  double foreground = 0.33;
+  std::int64_t longest = 0;
+  std::vector<double> spacing;
   std::int64_t in_chans = 3;
   MaskType mask_type = MaskType::kForeground;
   std::optional<std::int64_t> mask_threshold;
@@ -71,12 +75,32 @@ std::vector<int> PairsOptions::label_values() const {
 std::optional<SampleShape> PairsOptions::sample_shape() const {
   const bool labels = mask_type == MaskType::kLabels;
   const std::int64_t count = labels ? std::ssize(label_values()) : 1;
-  if (img_size == 0 || count == 0) return std::nullopt;
+  const bool patches = !patch_size.empty();
+  if ((img_size == 0 && !patches) || count == 0) return std::nullopt;
   return SampleShape{.channels = in_chans,
-                     .height = img_size,
-                     .width = img_size,
+                     .height = patches ? patch_size[0] : img_size,
+                     .width = patches ? patch_size[1] : img_size,
                      .classes = count,
                      .label_maps = labels};
+}
+
+// What is wrong with the keys of sizes, or "".
+std::string size_complaint(const PairsOptions& o) {
+  if (!o.spacing.empty() && o.spacing.size() != 2)
+    return fmt::format("spacing has {} numbers; expected 2 (height, width), or none",
+                       o.spacing.size());
+  if (o.patch_size.empty()) {
+    return o.longest == 0 ? ""
+                          : "longest is given without patch_size; pictures that are not cut into "
+                            "patches are resized to img_size";
+  }
+  if (o.patch_size.size() != 2)
+    return fmt::format("patch_size has {} numbers; expected 2 (height, width), or none",
+                       o.patch_size.size());
+  if (o.img_size > 0)
+    return "img_size and patch_size are both given; pictures are resized to the one, or patches of "
+           "the other are cut from them";
+  return "";
 }
 
 // What is wrong with the keys of masks, or "".
@@ -242,7 +266,9 @@ std::unique_ptr<Source> open_paired_folder(const Place& place, const PairsOption
   auto pairs = pairs_of(place.root, place.split, o, &notes);
   if (!pairs) return nullptr;
   const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, o);
-  PairReading how{rule_of(train, o), o.img_size == 0, kPairsPage};
+  const bool patches = !o.patch_size.empty();
+  PairReading how{rule_of(train, o), o.img_size == 0 && !patches, kPairsPage};
+  how.spacing = o.spacing;
   SourceInfo info;
   info.channels = o.in_chans;
   info.exif = exif_of(o);
@@ -256,7 +282,15 @@ std::unique_ptr<Source> open_paired_folder(const Place& place, const PairsOption
     info.std = o.in_chans == 1 ? std::vector{0.226} : std::vector{0.229, 0.224, 0.225};
   }
   info.height = info.width = o.img_size;
-  if (o.img_size == 0) measure(train, o, info);
+  if (patches) {
+    info.patches = true;
+    info.height = o.patch_size[0];
+    info.width = o.patch_size[1];
+    info.foreground = o.foreground;
+    info.longest = o.longest;
+  } else if (o.img_size == 0) {
+    measure(train, o, info);
+  }
   note_left_out(*pairs, notes);
   std::vector<fs::path> pictures;
   for (const ImagePair& pair : *pairs) pictures.push_back(pair.image);
@@ -296,7 +330,19 @@ schema::Fields<PairsOptions> paired_folder_fields() {
       })
       .add("img_size", &O::img_size, schema::in_range(0, 8192),
            "image and mask are resized to this square after augmentation; 0: all have the size of "
-           "the first")
+           "the first, or patches are cut from them")
+      .add("patch_size", &O::patch_size, schema::in_range(8, 8192),
+           "height and width of random parts of images on which networks are trained; images keep "
+           "their own sizes, and evaluations see them whole (eval.inferer); []: none")
+      .add("foreground", &O::foreground, schema::in_range(0, 1),
+           "of patches: share of those of each batch, its last samples, that lie around a pixel of "
+           "a random class")
+      .add("longest", &O::longest, schema::in_range(0, 8192),
+           "of patches: images are resized so that their longer side is this, their aspect ratio "
+           "is kept; 0: they keep their sizes")
+      .add("spacing", &O::spacing, schema::greater_than(0),
+           "height and width of the pixels of all images in millimetres, for distances in "
+           "millimetres; []: unknown")
       .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
       .add_enum(kMaskTypeKey, &O::mask_type, mask_type_words(),
                 "foreground: one class, by the next two keys; labels: every value is a class")
@@ -325,7 +371,9 @@ schema::Fields<PairsOptions> paired_folder_fields() {
       .add("exif", &O::exif,
            "turn images as the EXIF orientation of their JPEG files says; masks stay")
       .check([](const O& o) {
-        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : complaint(o);
+        if (o.in_chans == 2) return std::string("in_chans is 2, expected 1 or 3");
+        if (std::string wrong = size_complaint(o); !wrong.empty()) return wrong;
+        return complaint(o);
       });
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -178,9 +177,7 @@ void VolumeDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) cons
   const RandomStream draws =
       stream(draw, source_index(i))
           .fork(static_cast<std::uint64_t>(draw.augment ? draw.position : 0));
-  const auto forced_from = static_cast<std::int64_t>(
-      std::nearbyint(static_cast<double>(draw.batch_size) * (1 - options_.foreground)));
-  const bool foreground = !draw.augment || draw.place >= forced_from;
+  const bool foreground = !draw.augment || draw.in_last(options_.foreground);
   const auto first =
       draw_crop(*volume, options_.img_size, foreground,
                 draw.augment ? draws.fork("crop") : RandomStream(draw.seed).fork("crop"));

@@ -182,6 +182,7 @@ void Run::prepare_evaluation() {
 
 schema::Value Run::train() {
   prepare_evaluation();
+  task_->check_inferer();  // else the first evaluation would fail, an epoch later
   training::TrainerSetup with_facts = setup();
   const Summary summary = count_costs(experiment_, shape_);
   with_facts.about = schema::Value::object({{"name", experiment_.name},
@@ -247,6 +248,7 @@ std::string Run::rates_text() { return training::Trainer(*task_, setup()).rates_
 
 training::DryRun Run::dry_run() {
   prepare_evaluation();
+  task_->check_inferer();
   return training::Trainer(*task_, setup()).dry_run();
 }
 

@@ -126,11 +126,15 @@ void Task::check_no_classes(const metrics::CaseMetrics& asked) {
 }
 
 void Task::check_inferer() {
-  if (inferer_->is_whole()) return;
+  const bool whole = inferer_->is_whole();
   const std::string& name = models::info_of(model_.interface()).reads.front().name;
   const auto field = std::find_if(source_->fields().begin(), source_->fields().end(),
                                   [&](const data::Field& f) { return f.name == name; });
-  const Shape& sample = field->shape;
+  // Volumes are as large as memory, so that no first pass is made of a whole one.
+  const bool picture = field->rule == data::Collate::kAlone && field->shape.rank() == 3;
+  const std::vector<data::Split> parts = source_->parts();
+  if (whole && (!picture || parts.empty())) return;
+  const Shape sample = whole ? source_->at(parts.front()).get(0).at(name).shape() : field->shape;
   Shape shape{1, sample[0]};
   for (const std::int64_t size : inferer_->window_of(sample.part(1, sample.rank()).to_vector()))
     shape.push_back(size);
@@ -141,10 +145,12 @@ void Task::check_inferer() {
   window.set(name, ops::zeros(shape, DType::kFloat32, device_));
   try {
     output(window);
-  } catch (const ShapeError& error) {
-    throw ConfigError(
-        fmt::format("eval.inferer.roi_size: the network cannot take windows of {}: {}",
-                    to_string(shape.part(2, shape.rank())), error.what()));
+  } catch (const Error& error) {
+    throw ConfigError(fmt::format(
+        "{}: the network cannot take {} of {}: {}{}",
+        whole ? "eval.inferer" : "eval.inferer.roi_size", whole ? "whole pictures" : "windows",
+        to_string(shape.part(2, shape.rank())), error.what(),
+        whole ? "; expected sliding_window with a roi_size that it takes" : ""));
   }
   model_.train(training);
 }

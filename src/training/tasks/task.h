@@ -138,8 +138,8 @@ class Task {
   LossParts loss_parts(const data::Batch& batch);
   /// What the network makes of a batch, on its device.
   models::Outputs output(const data::Batch& batch);
-  /// Gives the network a window of zeros, as evaluations will. Throws ConfigError for windows that
-  /// do not fit the samples or the network.
+  /// Gives the network zeros as large as what evaluations will give it, a window or the first whole
+  /// picture. Throws ConfigError where they do not fit the samples or the network.
   void check_inferer();
 
  protected:

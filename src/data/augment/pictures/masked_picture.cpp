@@ -23,14 +23,15 @@ void OwnPlanes::resize(std::int64_t height, std::int64_t width, Resampling how) 
   *this = std::move(resized);
 }
 
-void OwnPlanes::pad(std::int64_t height, std::int64_t width, std::span<const float> fill) {
-  OwnPlanes padded(channels_, std::max(height, height_), std::max(width, width_));
+void OwnPlanes::pad(const Box& around, std::span<const float> fill) {
+  OwnPlanes padded(channels_, around.height, around.width);
   for (std::int64_t c = 0; c < channels_; ++c) {
     float* to = padded.planes().channel(c);
     std::fill(to, to + padded.planes().plane(), fill[static_cast<std::size_t>(c)]);
     const float* from = planes().channel(c);
     for (std::int64_t y = 0; y < height_; ++y)
-      std::copy(from + y * width_, from + (y + 1) * width_, to + y * padded.width_);
+      std::copy(from + y * width_, from + (y + 1) * width_,
+                to + (y - around.top) * padded.width_ - around.left);
   }
   *this = std::move(padded);
 }
@@ -45,9 +46,9 @@ void MaskedPicture::resize(std::int64_t height, std::int64_t width) {
   mask.resize(height, width, Resampling::kNearest);
 }
 
-void MaskedPicture::pad(std::int64_t height, std::int64_t width, std::span<const float> fill) {
-  image.pad(height, width, fill);
-  mask.pad(height, width, std::vector<float>{0.0f});
+void MaskedPicture::pad(const Box& around, std::span<const float> fill) {
+  image.pad(around, fill);
+  mask.pad(around, std::vector<float>{0.0f});
 }
 
 }  // namespace fovea::data

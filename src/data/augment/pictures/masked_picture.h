@@ -27,8 +27,9 @@ class OwnPlanes {
   /// Keeps a part, which lies inside.
   void keep(const Box& part);
   void resize(std::int64_t height, std::int64_t width, Resampling how);
-  /// Adds pixels below and to the right, one value a channel; larger sides stay as they are.
-  void pad(std::int64_t height, std::int64_t width, std::span<const float> fill);
+  /// Adds pixels on all sides, one value a channel, so that there is what `around` is, which has
+  /// its place in this picture and holds it whole.
+  void pad(const Box& around, std::span<const float> fill);
 
  private:
   std::int64_t channels_, height_, width_;
@@ -46,7 +47,7 @@ struct MaskedPicture {
   /// pixel.
   void resize(std::int64_t height, std::int64_t width);
   /// The image with one value a channel, the mask with 0: pixels without a label, or background.
-  void pad(std::int64_t height, std::int64_t width, std::span<const float> fill);
+  void pad(const Box& around, std::span<const float> fill);
 };
 
 }  // namespace fovea::data

@@ -96,12 +96,11 @@ class Pad final : public ReshapingTransform {
  public:
   explicit Pad(const PadOptions& o) : o_(o) {}
   void reshape(MaskedPicture& picture, const TransformContext& context) const override {
-    std::vector<float> fill;
-    for (std::int64_t c = 0; c < picture.image.planes().channels; ++c)
-      fill.push_back(context.mean.empty()
-                         ? 0.0f
-                         : static_cast<float>(context.mean[static_cast<std::size_t>(c)]));
-    picture.pad(o_.size[0], o_.size[1], fill);
+    std::vector<float> fill(static_cast<std::size_t>(picture.image.planes().channels), 0.0f);
+    std::copy(context.mean.begin(), context.mean.end(), fill.begin());
+    picture.pad({0, 0, std::max(o_.size[0], picture.image.height()),
+                 std::max(o_.size[1], picture.image.width())},
+                fill);
   }
 
  private:
