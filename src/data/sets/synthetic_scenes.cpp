@@ -11,7 +11,7 @@
 namespace fovea::data {
 namespace {
 
-struct SceneOptions : ImageOptions {
+struct SyntheticSceneOptions : ImageOptions {
   std::int64_t img_size = 224;
   std::int64_t train_size = 600;
   std::int64_t test_size = 60;
@@ -20,7 +20,7 @@ struct SceneOptions : ImageOptions {
 
 class SyntheticScenes final : public Source {
  public:
-  SyntheticScenes(const Place& place, const SceneOptions& o)
+  SyntheticScenes(const Place& place, const SyntheticSceneOptions& o)
       : o_(o),
         part_(name_of(place.split)),
         stream_(RandomStream(static_cast<std::uint64_t>(o.shape_seed))
@@ -52,12 +52,12 @@ class SyntheticScenes final : public Source {
   }
 
  private:
-  SceneOptions o_;
+  SyntheticSceneOptions o_;
   std::string_view part_;
   RandomStream stream_;
 };
 
-std::unique_ptr<Source> open_scenes(const Place& place, const SceneOptions& options) {
+std::unique_ptr<Source> open_scenes(const Place& place, const SyntheticSceneOptions& options) {
   if (place.split == Split::kVal) return nullptr;
   return std::make_unique<SyntheticScenes>(place, options);
 }
@@ -66,14 +66,14 @@ std::unique_ptr<Source> open_scenes(const Place& place, const SceneOptions& opti
 
 FOVEA_DATASET(synthetic_scenes, open_scenes, "drawn landscapes with one object each; needs no file",
               "datasets/synthetic.md",
-              schema::Fields<SceneOptions>{}
-                  .add("img_size", &SceneOptions::img_size, schema::in_range(4, 1024),
+              schema::Fields<SyntheticSceneOptions>{}
+                  .add("img_size", &SyntheticSceneOptions::img_size, schema::in_range(4, 1024),
                        "pixels a side")
-                  .add("train_size", &SceneOptions::train_size, schema::in_range(1, 10000000),
-                       "samples of train")
-                  .add("test_size", &SceneOptions::test_size, schema::in_range(1, 10000000),
-                       "samples of test")
-                  .add("shape_seed", &SceneOptions::shape_seed, schema::at_least(0),
+                  .add("train_size", &SyntheticSceneOptions::train_size,
+                       schema::in_range(1, 10000000), "samples of train")
+                  .add("test_size", &SyntheticSceneOptions::test_size,
+                       schema::in_range(1, 10000000), "samples of test")
+                  .add("shape_seed", &SyntheticSceneOptions::shape_seed, schema::at_least(0),
                        "seed of the pictures; does not follow the seed of the run"))
 
 }  // namespace fovea::data
