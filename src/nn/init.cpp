@@ -24,6 +24,11 @@ Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t gro
     const double bound = std::sqrt(6.0 / both);
     return ops::random_uniform(shape, -bound, bound, build.random, build.dtype, build.device);
   }
+  if (build.init == Init::kHe) {
+    // nnU-Net's InitWeights_He(1e-2): PyTorch's kaiming_normal_ for a leaky ReLU of that slope.
+    const double gain = 2.0 / (1 + 1e-2 * 1e-2);
+    return init_normal(build, shape, std::sqrt(gain / static_cast<double>(shape[1] * kernel)));
+  }
   if (build.init != Init::kKaiming && !grouped) return init_weight(build, shape, shape[1] * kernel);
   const std::int64_t fan_out = shape[0] * kernel / (grouped ? groups : 1);
   return init_normal(build, shape, std::sqrt(2.0 / static_cast<double>(fan_out)));

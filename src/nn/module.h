@@ -25,6 +25,7 @@ enum class Init {
              // (gdla 3.1)
   kXavier,   // uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (gdla 2.11, mala 4.5)
   kKaiming,  // weights of convolutions normal(0, sqrt(2 / fan_out)), all else kTorch (kcla 2.0)
+  kHe,       // convolutions normal(0, sqrt(2 / fan_in)), biases 0, as nnU-Net's networks
   kHead,     // normal(0, 0.01), biases 0: heads of dense prediction, as in mmdet and mmseg
 };
 

@@ -208,6 +208,9 @@ Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x, From::kRe
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x, From::kResult); }
 Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x, From::kInput); }
 Tensor relu(const Tensor& x) { return activate({.kind = UnaryOp::kRelu}, x); }
+Tensor leaky_relu(const Tensor& x, double slope) {
+  return add(mul(x, slope), mul(relu(x), 1 - slope));
+}
 Tensor gelu(const Tensor& x) { return activate({.kind = UnaryOp::kGelu}, x); }
 Tensor gelu_tanh(const Tensor& x) { return activate({.kind = UnaryOp::kGeluTanh}, x); }
 Tensor quick_gelu(const Tensor& x) { return activate({.kind = UnaryOp::kQuickGelu}, x); }

@@ -45,6 +45,8 @@ Tensor sigmoid(const Tensor& x);
 Tensor erf(const Tensor& x);
 /// Gradient 0 at 0.
 Tensor relu(const Tensor& x);
+/// max(x, slope x). Gradient slope at 0, as in PyTorch.
+Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 /// x Phi(x) with the error function.
 Tensor gelu(const Tensor& x);
 /// The tanh approximation of gelu.

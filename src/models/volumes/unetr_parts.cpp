@@ -12,12 +12,6 @@ namespace {
 // Of every channel of an item, without parameters.
 Tensor instance_norm(const Tensor& x) { return ops::group_norm(x, x.size(1), {}, {}, 1e-5); }
 
-// max(x, slope x).
-Tensor leaky_relu(const Tensor& x) {
-  constexpr double kSlope = 0.01;
-  return ops::add(ops::mul(x, kSlope), ops::mul(ops::relu(x), 1 - kSlope));
-}
-
 }  // namespace
 
 VolumeResBlock::VolumeResBlock(const nn::Build& build, std::int64_t in, std::int64_t out,
@@ -33,9 +27,9 @@ VolumeResBlock::VolumeResBlock(const nn::Build& build, std::int64_t in, std::int
 }
 
 Tensor VolumeResBlock::forward(const Tensor& x) {
-  const Tensor y = instance_norm(conv2_(leaky_relu(instance_norm(conv1_(x)))));
-  if (!residual_) return leaky_relu(y);
-  return leaky_relu(ops::add(y, conv3_ != nullptr ? instance_norm((*conv3_)(x)) : x));
+  const Tensor y = instance_norm(conv2_(ops::leaky_relu(instance_norm(conv1_(x)))));
+  if (!residual_) return ops::leaky_relu(y);
+  return ops::leaky_relu(ops::add(y, conv3_ != nullptr ? instance_norm((*conv3_)(x)) : x));
 }
 
 HiddenUp::HiddenUp(const nn::Build& build, std::int64_t in, std::int64_t out, int more,
