@@ -60,6 +60,7 @@ struct Arguments {
   apps::SignsArguments signs;
   apps::UnitArguments units;
   apps::AugmentArguments augment;
+  apps::DatasetArguments dataset;
   std::string out;
   std::string picture = "across-depth.png";
 };
@@ -290,6 +291,7 @@ int main(int argc, char** argv) {
       "         fovea inspect experiments/smoke/dgvit.json --profile\n"
       "         fovea inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
       "         fovea inspect dataset experiments/smoke/dgvit.json\n"
+      "         fovea inspect dataset experiments/smoke/dformer.json --plan\n"
       "         fovea inspect augment experiments/smoke/dgvit.json\n"
       "         fovea inspect dgvit.fovea\n"
       "         fovea inspect --list dataset paired_folder\n"
@@ -317,14 +319,7 @@ int main(int argc, char** argv) {
   config.add_option("EXPERIMENT", args.experiment, "experiment file")
       .required()
       .value("EXPERIMENT");
-  apps::Options dataset = cli.add_subcommand(
-      "dataset",
-      "reads every sample of an experiment's data set: counts, sizes, mean and std, labels, words, "
-      "what cannot be read, and the content hash that runs record");
-  dataset.share_options();
-  dataset.add_option("EXPERIMENT", args.experiment, "experiment file")
-      .required()
-      .value("EXPERIMENT");
+  const apps::Options dataset = apps::add_dataset(cli, args.experiment, args.dataset);
   const apps::Options augment = apps::add_augment(cli, args.experiment, args.augment);
   apps::Options diff = cli.add_subcommand("diff", "settings in which two experiments differ");
   diff.add_option("A", args.experiment, "experiment file or config.json of a run")
@@ -383,7 +378,8 @@ int main(int argc, char** argv) {
     if (config.parsed()) return print_config(args, program.common.json);
     if (dataset.parsed()) {
       return apps::inspect_dataset(
-          apps::load_experiment("inspect", args.experiment, args.overrides), program.common.json);
+          apps::load_experiment("inspect", args.experiment, args.overrides), args.dataset,
+          program.common.json);
     }
     if (augment.parsed()) {
       return apps::draw_augmented(apps::load_experiment("inspect", args.experiment, args.overrides),

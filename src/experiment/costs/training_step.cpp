@@ -2,7 +2,7 @@
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
-#include "backend/backend.h"
+#include "backend/devices.h"
 #include "optim/registry.h"
 #include "training/parameters.h"
 #include "training/tasks/task_registry.h"
@@ -54,6 +54,14 @@ models::Outputs TrainingStep::infer() {
 std::int64_t TrainingStep::optimiser_bytes() {
   optimiser_->zero_grad();
   return in_use() - with_model_;
+}
+
+std::int64_t step_peak_bytes(const Experiment& e, const models::DataShape& shape) {
+  const Device meta = make_meta();
+  TrainingStep step(e, meta, shape);
+  step();
+  const std::int64_t averages = e.train.ema_decay > 0 ? step.parameter_bytes() : 0;
+  return meta.allocator().stats().peak_bytes + averages;
 }
 
 }  // namespace fovea::experiment

@@ -60,4 +60,9 @@ class TrainingStep {
   std::int64_t with_model_ = 0;  // bytes in use before the optimiser was made
 };
 
+/// The peak of a training step's memory in bytes, counted on the meta device: weights, gradients of
+/// those that are trained (train.freeze), the optimiser's state, averaged weights, and what is kept
+/// for backward.
+std::int64_t step_peak_bytes(const Experiment& experiment, const models::DataShape& shape);
+
 }  // namespace fovea::experiment

@@ -79,12 +79,8 @@ class Look {
   }
 
   void step(const models::DataShape& shape) {
-    const Device meta = make_meta();
-    TrainingStep step(experiment_, meta, shape);
-    step();
-    const std::int64_t averages = experiment_.train.ema_decay > 0 ? step.parameter_bytes() : 0;
-    if (experiment_.train.device == "cpu")
-      found_.peak_bytes = meta.allocator().stats().peak_bytes + averages;
+    const std::int64_t peak = step_peak_bytes(experiment_, shape);
+    if (experiment_.train.device == "cpu") found_.peak_bytes = peak;
   }
 
   const schema::Value& resolved_;
