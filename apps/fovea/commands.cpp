@@ -47,6 +47,8 @@ std::string output_of(const std::string& command) {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
+      {"init", "an experiment file to start from, for a folder of your own data",
+       "fovea init images birds"},
       {"train", "train the network of an experiment file",
        "fovea train experiments/smoke/dgvit.json --out runs/dgvit"},
       {"eval", "score a run, clean and under corruptions; predictions; foreign weights",

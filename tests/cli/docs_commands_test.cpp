@@ -27,7 +27,7 @@ const std::set<std::string> kDataAtHand = {
     "synthetic_boxes", "synthetic_volumes", "synthetic_scenes"};
 
 const std::vector<std::string> kDocumentedPrograms = {
-    "train",   "eval",  "predict", "generate", "export", "ablate", "visualise-attention",
+    "init",    "train", "eval",   "predict", "generate", "export", "ablate", "visualise-attention",
     "inspect", "bench", "verify"};
 
 // Of runs, weights, pictures and devices that a machine for tests does not have. By page, the

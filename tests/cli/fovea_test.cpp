@@ -18,7 +18,7 @@ using namespace fovea::test;
 namespace {
 
 const std::vector<std::string> kPrograms = {
-    "train",   "eval",  "predict", "generate", "export", "ablate", "visualise-attention",
+    "init",    "train", "eval",   "predict", "generate", "export", "ablate", "visualise-attention",
     "inspect", "bench", "verify"};
 
 std::vector<std::string> words_of(const std::string& line) {
