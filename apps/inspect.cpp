@@ -13,6 +13,7 @@
 #include "common/load.h"
 #include "experiment/costs/costs.h"
 #include "experiment/costs/profile.h"
+#include "experiment/costs/training_step.h"
 #include "experiment/file/editor_schema.h"
 #include "experiment/file/experiment.h"
 #include "experiment/run/curve_runs.h"
@@ -117,10 +118,11 @@ int summarise(const Arguments& args, bool json) {
   const auto e =
       experiment::parse(apps::load_experiment("inspect", args.experiment, args.overrides));
   const models::DataShape shape = experiment::data_shape(e);
-  const int slots = e.optimizer.type == "adamw" ? 2 : 1;
-  const auto summary = experiment::summarise(
+  auto summary = experiment::summarise(
       [&](const Device& device) { return experiment::make_model(e, device, shape); },
-      experiment::sample_shape(e, shape), e.train.batch_size, slots);
+      experiment::sample_shape(e, shape), e.train.batch_size, 0);
+  // With its loss and optimiser, and without what train.freeze spares.
+  summary.train_peak_bytes = experiment::step_peak_bytes(e, shape);
   const std::string size = experiment::cost_size_text(e);  // of tables, where it is another one
   const std::optional<experiment::Summary> costs =
       size.empty() ? std::nullopt : std::optional(experiment::count_costs(e, shape));

@@ -27,14 +27,19 @@ const std::set<std::string> kDataAtHand = {
     "synthetic_boxes", "synthetic_volumes", "synthetic_scenes"};
 
 const std::vector<std::string> kDocumentedPrograms = {
-    "init",    "train", "eval",   "predict", "generate", "export", "ablate", "visualise-attention",
+    "init",    "train", "eval",  "predict", "generate", "export", "ablate", "visualise-attention",
     "inspect", "bench", "verify"};
 
 // Of runs, weights, pictures and devices that a machine for tests does not have. By page, the
 // beginnings of commands; a new command must run, or be checked, or be added here.
 const std::map<std::string, std::vector<std::string>> kNotAtHand = {
     {"--help",
-     {"fovea train --extend 2 --out runs/dgvit",  // a test of its own
+     {"fovea init images",
+      "fovea init masks",
+      "fovea init nnunet",
+      "fovea init texts",
+      "fovea train birds.json",
+      "fovea train --extend 2 --out runs/dgvit",  // a test of its own
       "fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea eval runs/fold0",
       "fovea eval runs/hippocampus --choose-postprocessing",
@@ -62,6 +67,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
      {"fovea train experiments/smoke/dgvit.json --device opencl",
       "fovea ablate experiments/smoke/ablation.json --set train.device=cuda:1",
       "fovea verify --device opencl"}},
+    {"docs/data-sets.md",  // tests of their own
+     {"fovea init", "fovea train birds.json", "fovea eval runs/birds", "fovea predict runs/birds"}},
     {"docs/evaluation.md",
      {"fovea predict runs/dgt reviews.csv", "fovea predict runs/dgt --text",
       "fovea predict runs/fold0", "fovea predict runs/hippocampus", "fovea eval runs/fold0",

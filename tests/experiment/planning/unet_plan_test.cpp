@@ -189,6 +189,6 @@ TEST_CASE("unet plan: axes are halved as get_pool_and_conv_props does", "[planni
 TEST_CASE("unet plan: what cannot be planned is refused", "[planning]") {
   CHECK_THROWS_AS(plan_unet({{1, 1, 0}, {8, 8, 8}, 4, 1, 2}), ConfigError);
   CHECK_THROWS_AS(plan_unet({{1, 1, 1}, {8, 8}, 4, 1, 2}), ConfigError);
-  CHECK_THROWS_WITH(plan_unet({{1, 1, 1}, {64, 64, 64}, 4, 1, 2}, {.memory_gib = 1e-6}),
+  CHECK_THROWS_WITH(plan_unet({{1, 1, 1}, {64, 64, 64}, 4, 1, 2}, {.memory_gib = 1e-8}),
                     Catch::Contains("too little for any patch of 32 features"));
 }
