@@ -86,8 +86,7 @@ int main(int argc, char** argv) {
       "Example: fovea init images birds/          pictures in folders of classes\n"
       "         fovea init masks kvasir/          images/ and masks/\n"
       "         fovea init nnunet hippocampus/    dataset.json, imagesTr/, labelsTr/\n"
-      "         fovea init texts reviews.csv      a table, or texts in folders of classes\n"
-      "Then:    fovea train birds.json --out runs/birds\n");
+      "         fovea init texts reviews.csv      a table, or texts in folders of classes\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("-o,--out", args.out, "file to write, which must be new (default: NAME.json here)")

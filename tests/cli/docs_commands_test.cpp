@@ -38,7 +38,6 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea init masks",
       "fovea init nnunet",
       "fovea init texts",
-      "fovea train birds.json",
       "fovea train --extend 2 --out runs/dgvit",  // a test of its own
       "fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea eval runs/fold0",
