@@ -19,6 +19,7 @@ struct UnaryCase {
 
 Tensor pow3(const Tensor& x) { return ops::pow(x, 2.5); }
 Tensor elu(const Tensor& x) { return ops::elu(x, 0.7); }
+Tensor leaky_relu(const Tensor& x) { return ops::leaky_relu(x); }
 Tensor clamp(const Tensor& x) { return ops::clamp(x, -0.5, 0.5); }
 Tensor affine(const Tensor& x) { return ops::affine(x, -1.5, 0.3); }
 
@@ -45,6 +46,8 @@ TEST_CASE("unary operations: gradients agree with central differences", "[ops]")
                                               {"erf", ops::erf, -2, 2},
                                               {"relu above", ops::relu, 0.1, 2},
                                               {"relu below", ops::relu, -2, -0.1},
+                                              {"leaky_relu above", leaky_relu, 0.1, 2},
+                                              {"leaky_relu below", leaky_relu, -2, -0.1},
                                               {"gelu", ops::gelu, -3, 3},
                                               {"gelu_tanh", ops::gelu_tanh, -3, 3},
                                               {"quick_gelu", ops::quick_gelu, -3, 3},
@@ -73,6 +76,8 @@ TEST_CASE("unary operations: values and limits", "[ops]") {
   CHECK(gelu[4] == Approx(0.8413447460685429).epsilon(1e-13));
   CHECK(gelu[3] == 0.0);
   CHECK(to_doubles(ops::quick_gelu(x))[4] == Approx(0.8457957659328212).epsilon(1e-14));
+  CHECK(to_doubles(ops::leaky_relu(x))[2] == Approx(-0.01).epsilon(1e-14));
+  CHECK(to_doubles(ops::leaky_relu(x, 0.2))[4] == Approx(1.0).epsilon(1e-14));
   const Tensor nan = Tensor::from<double>({std::numeric_limits<double>::quiet_NaN()}, {1}, cpu());
   for (const auto function :
        {ops::relu, ops::gelu, ops::silu, ops::softplus, ops::abs, ops::exp, ops::tanh}) {

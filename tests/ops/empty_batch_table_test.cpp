@@ -293,6 +293,7 @@ std::vector<Case> elementwise_cases() {
       {"affine", {rows}, {}, [](const auto& t) { return ops::affine(t[0], 2, 1); }, rows},
       {"pow", {rows}, {}, [](const auto& t) { return ops::pow(t[0], 2.5); }, rows},
       {"clamp", {rows}, {}, [](const auto& t) { return ops::clamp(t[0], -1, 1); }, rows},
+      {"leaky_relu", {rows}, {}, [](const auto& t) { return ops::leaky_relu(t[0]); }, rows},
       {"elu", {rows}, {}, [](const auto& t) { return ops::elu(t[0]); }, rows},
       {"add_product",
        {rows, rows},

@@ -100,6 +100,7 @@ Table elementwise_table() {
       {"affine", {kRows}, [](const auto& t) { return ops::affine(t[0], 2, 1); }, {}},
       {"pow", {kRows}, [](const auto& t) { return ops::pow(t[0], 2.5); }, {0}},
       {"clamp", {kRows}, [](const auto& t) { return ops::clamp(t[0], 0.7, 1); }, {0}},
+      {"leaky_relu", {kRows}, [](const auto& t) { return ops::leaky_relu(t[0]); }, {}},
       {"elu", {kRows}, [](const auto& t) { return ops::elu(t[0]); }, {0, kResult}},
       {"swiglu", {kRows}, [](const auto& t) { return ops::swiglu(t[0]); }, {0}},
       {"swiglu of two",
