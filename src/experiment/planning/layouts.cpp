@@ -81,7 +81,7 @@ void choose_parts(bool has_val, bool has_test, FoundData& found) {
 }
 
 // ROOT/train/CLASS/FILE or ROOT/CLASS/FILE. `what`: "pictures"; `hint`: of another command.
-FoundData class_folders(const fs::path& root, const char* task, const char* type, const char* what,
+FoundData class_folders(const fs::path& root, const char* type, const char* what,
                         const IsFile& is_one) {
   const std::string expected = fmt::format(
       "folders of classes with {}: FOLDER/train/CLASS/FILE (val and test beside it) or "
@@ -105,7 +105,7 @@ FoundData class_folders(const fs::path& root, const char* task, const char* type
                           "classes",
                           others.empty() ? "" : others.front().string(), what,
                           classes.front().filename().string()));
-  FoundData found{task, Value::object({{"type", type}, {"root", root.string()}}), {}, *example};
+  FoundData found{Value::object({{"type", type}, {"root", root.string()}}), {}, *example};
   const auto has = [&](Split split) { return parts && is_folder(data::part_path(root, split)); };
   if (has(Split::kTest)) found.example = data::part_path(root, Split::kTest);
   choose_parts(has(Split::kVal), has(Split::kTest), found);
@@ -212,10 +212,8 @@ FoundData find_volumes(const fs::path& root) {
   FOVEA_CHECK(cases >= 2, FileError,
               fmt::format("{}: {} volumes; expected 2 or more, .nii or .nii.gz",
                           (root / "labelsTr").string(), cases));
-  FoundData found{"segmentation",
-                  Value::object({{"type", "nnunet"}, {"root", root.string()}}),
-                  {},
-                  root / "imagesTr"};
+  FoundData found{
+      Value::object({{"type", "nnunet"}, {"root", root.string()}}), {}, root / "imagesTr"};
   const fs::path lists = root / "splits";
   if (is_folder(lists) && data::has_list(lists, Split::kTrain)) {
     found.dataset.set("parts", "lists");
@@ -238,8 +236,7 @@ FoundData find_images(const fs::path& root) {
     throw FileError(fmt::format(
         "{}: holds images and masks; expected folders of classes; try fovea init masks {}",
         root.string(), root.string()));
-  return class_folders(root, "image_classification", "image_folder", "pictures",
-                       data::has_image_extension);
+  return class_folders(root, "image_folder", "pictures", data::has_image_extension);
 }
 
 FoundData find_masks(const fs::path& root) {
@@ -247,8 +244,7 @@ FoundData find_masks(const fs::path& root) {
       "FOLDER/images and FOLDER/masks with pictures of the same names, or FOLDER/train/images and "
       "FOLDER/train/masks";
   check_there(root, kExpected);
-  FoundData found{
-      "segmentation", Value::object({{"type", "paired_folder"}, {"root", root.string()}}), {}, {}};
+  FoundData found{Value::object({{"type", "paired_folder"}, {"root", root.string()}}), {}, {}};
   fs::path train = root;
   std::optional<PairNames> pair = pair_in(root);
   bool has_val = false, has_test = false;
@@ -289,8 +285,7 @@ FoundData find_texts(const fs::path& root) {
     for (const auto& entry : data::sorted_entries(kInit, root)) {
       if (!is_folder(entry.path()) && is_table(entry.path())) tables.push_back(entry.path());
     }
-    if (tables.empty())
-      return class_folders(root, "text_classification", "text_folder", "texts", is_text_file);
+    if (tables.empty()) return class_folders(root, "text_folder", "texts", is_text_file);
   } else {
     FOVEA_CHECK(is_table(root), FileError,
                 fmt::format("{}: is no table; expected {}", root.string(), kExpected));
@@ -309,10 +304,7 @@ FoundData find_texts(const fs::path& root) {
                           "{}",
                           root.string(), tables.size(), tables.front().string()));
   const fs::path table = train.value_or(tables.front());
-  FoundData found{"text_classification",
-                  Value::object({{"type", "text_csv"}, {"root", folder.string()}}),
-                  {},
-                  {}};
+  FoundData found{Value::object({{"type", "text_csv"}, {"root", folder.string()}}), {}, {}};
   if (table.filename() != "train.csv") found.dataset.set("train_file", table.filename().string());
   std::optional<fs::path> val, test;
   if (train) {

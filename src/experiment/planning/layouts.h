@@ -11,7 +11,6 @@ namespace fovea::experiment {
 
 /// What an experiment about a folder begins with.
 struct FoundData {
-  std::string task;
   schema::Value dataset;             // its key, without sizes of what a network sees
   std::vector<std::string> remarks;  // sentences on what was found, and what was made of it
   std::filesystem::path example;  // what `fovea predict` may be given; empty: nothing of the data

@@ -104,7 +104,7 @@ Value settings_for_images(const UNetPlan& plan) {
 
 // What a training step of the proposed network takes.
 void measure(const Value& resolved, models::DataShape shape, Proposal& proposal) {
-  Value trial = Value::object({{"task", "segmentation"}});
+  Value trial = Value::object({{"task", resolved.at("task")}});
   Value dataset = resolved.at("dataset");
   for (const auto& member : proposal.settings.at("dataset").members())
     dataset.set(member.key, member.value);

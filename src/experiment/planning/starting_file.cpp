@@ -17,6 +17,7 @@
 #include "experiment/planning/proposal.h"
 #include "experiment/run/preflight.h"
 #include "experiment/run/summary.h"
+#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 namespace {
@@ -56,6 +57,19 @@ Value adamw(double lr, double weight_decay) {
   return Value::object({{"type", "adamw"}, {"lr", lr}, {"weight_decay", weight_decay}});
 }
 
+schema::Component component(const Value& dataset) {
+  return {dataset.at("type").as_string(), dataset};
+}
+
+// The first task that reads such data.
+std::string task_of(const Value& dataset) {
+  const data::Kind kind = data::kind_of(component(dataset));
+  for (const training::TaskEntry& task : training::tasks()) {
+    if (task.info.reads(kind)) return task.name;
+  }
+  return default_task();
+}
+
 // The file while it is made.
 class Start {
  public:
@@ -86,16 +100,12 @@ class Start {
   }
 
  private:
-  static schema::Component component(const Value& dataset) {
-    return {dataset.at("type").as_string(), dataset};
-  }
-
   // The data set opened for a look, with options that its keys need until they are known.
   data::Splits opened(const Value& more, const Value& model) {
     Value dataset = found_.dataset;
     for (const auto& member : more.members()) dataset.set(member.key, member.value);
-    trial_ =
-        resolve(Value::object({{"task", found_.task}, {"dataset", dataset}, {"model", model}}));
+    trial_ = resolve(
+        Value::object({{"task", task_of(found_.dataset)}, {"dataset", dataset}, {"model", model}}));
     return data::make_splits(parse(trial_).dataset, {.survey = true});
   }
 
@@ -291,7 +301,7 @@ class Start {
     std::vector<std::string> about_data = found_.remarks;
     about_data.insert(about_data.end(), about_data_.begin(), about_data_.end());
     std::vector<CommentedKey> keys = {{{}, "name", name},
-                                      {{}, "task", found_.task},
+                                      {{}, "task", task_of(found_.dataset)},
                                       {{}, "seed", 0},
                                       {about_data, "dataset", found_.dataset},
                                       {about_model_, "model", model_}};
