@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
-#include "common/postprocessing_flags.h"
+#include "common/mask_flags.h"
 #include "common/weights_flags.h"
 #include "eval/arguments.h"
 #include "eval/printer.h"
@@ -177,6 +177,7 @@ int main(int argc, char** argv) {
   cli.add_option("--overlays", args.overlays,
                  "samples drawn beside the truth, or with its outlines, spread over the split (12)")
       .range(0, 10000);
+  apps::add_mirror_flag(cli, args.mirror);
   apps::add_postprocessing_flags(cli, args.postprocessing);
   cli.add_flag("--choose-postprocessing", args.choose_postprocessing,
                "nothing is scored: which --keep-largest improves the masks of val, by nnU-Net's "
@@ -191,6 +192,7 @@ int main(int argc, char** argv) {
   program.add_json();
   return program.run(argc, argv, [&] {
     apps::install_stop_handlers();
+    apps::add_mirror_override(args.mirror, args.overrides);
     if (args.choose_postprocessing) return choose_postprocessing(args, program.common.json);
     return evaluate(args, program.common);
   });

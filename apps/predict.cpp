@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
-#include "common/postprocessing_flags.h"
+#include "common/mask_flags.h"
 #include "experiment/inference/postprocessing_file.h"
 #include "experiment/inference/prediction.h"
 #include "experiment/run/open_run.h"
@@ -34,6 +34,7 @@ struct Arguments {
   bool probabilities = false;
   std::int64_t batch_size = 0;
   bool continues = false;
+  std::vector<std::string> mirror;  // axes
   training::PostprocessingOptions postprocessing;
   int threads = 0;
 };
@@ -154,6 +155,7 @@ int main(int argc, char** argv) {
   cli.add_flag("--probabilities", args.probabilities,
                "the probability of every class: in the table, or of masks and volumes as a file "
                "for each class beside the labels");
+  apps::add_mirror_flag(cli, args.mirror);
   apps::add_postprocessing_flags(cli, args.postprocessing);
   cli.add_option("--batch-size", args.batch_size,
                  "inputs that go through the network together (that of the run's evaluations)")
@@ -165,6 +167,7 @@ int main(int argc, char** argv) {
   program.add_verbosity();
   return program.run(argc, argv, [&] {
     apps::install_stop_handlers();
+    apps::add_mirror_override(args.mirror, args.overrides);
     return predict(args, program.common.quiet);
   });
 }

@@ -22,6 +22,7 @@ struct EvalArguments {
   std::vector<std::string> noise;
   std::vector<double> levels;
   bool no_noise = false;
+  std::vector<std::string> mirror;  // axes
   training::PostprocessingOptions postprocessing;
   bool choose_postprocessing = false;
   std::vector<std::string> save;

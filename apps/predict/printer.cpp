@@ -29,7 +29,7 @@ void PredictPrinter::failed(const std::string& message) { keep("predict: " + mes
 
 std::string PredictPrinter::line() const {
   const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(done_ - before_) / seconds : 0;
   std::string text =
       total_ > 0 ? training::count_of_total(done_, total_) : fmt::format("{}", done_);
   text += fmt::format("  {:.3g}/s", rate);

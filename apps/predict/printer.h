@@ -18,6 +18,7 @@ class PredictPrinter final : public experiment::PredictObserver {
   /// quiet: failed inputs and notes alone.
   explicit PredictPrinter(bool quiet);
   void noted(const std::string& note) override;
+  void continued(std::int64_t done) override { before_ = done; }
   void failed(const std::string& message) override;
   void progressed(std::int64_t done, std::int64_t total) override;
   bool stops() override;
@@ -33,6 +34,7 @@ class PredictPrinter final : public experiment::PredictObserver {
   std::optional<training::StatusLine> status_;  // of a terminal
   Clock::time_point begin_, next_;
   std::int64_t done_ = 0, total_ = 0;
+  std::int64_t before_ = 0;  // done by the pass that is continued
 };
 
 }  // namespace fovea::apps

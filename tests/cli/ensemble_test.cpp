@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "data/files/pictures/image_file.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
@@ -119,4 +120,33 @@ TEST_CASE("eval: several segmentations, as predict's mean", "[cli]") {
   const json both = scored(folder, "both", {a, b});
   CHECK(both["metrics"] != of_a["metrics"]);
   CHECK(both["members"][0]["metrics"] == of_a["metrics"]);
+}
+
+TEST_CASE("eval and predict: mirroring", "[cli]") {
+  const TestFolder folder("cli-mirror");
+  const std::string run = trained(folder, "run", with_classes(""));
+  const json plain = scored(folder, "plain", {run});
+  const json mirrored = scored(folder, "mirrored", {run, "--mirror", "0,1"});
+  CHECK(mirrored["metrics"]["loss"] != plain["metrics"]["loss"]);
+  CHECK(scored(folder, "set", {run, "--set", "eval.inferer.mirror_axes=[0,1]"})["metrics"] ==
+        mirrored["metrics"]);
+  data::Image picture{16, 16, 3, {}};
+  for (int i = 0; i < 16 * 16 * 3; ++i)
+    picture.pixels.push_back(static_cast<std::uint8_t>(i * i % 251));
+  data::write_png(folder.path("own.png"), picture);
+  const auto probabilities = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {run,     folder.path("own.png").string(), "--probabilities",
+                                      "--out", folder.path(out).string(),       "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    REQUIRE(run_cli("predict", words).code == 0);
+    std::vector<std::string> files;
+    for (const auto& entry : io::fs::directory_iterator(folder.path(out)))
+      if (entry.path().extension() == ".png") files.push_back(io::read_text(entry.path()));
+    return files;
+  };
+  CHECK((probabilities("with", {"--mirror", "1"}) != probabilities("without", {})));
+  const std::string out = folder.path("none").string();
+  check_refusal(run_cli("eval", {run, "--mirror", "0,2", "--out", out}), 2,
+                "eval.inferer.mirror_axes: 2, but samples have 2 axes");
+  check_refusal(run_cli("eval", {run, "--mirror", "x", "--out", out}), 2, "mirror_axes");
 }

@@ -128,6 +128,7 @@ class Prediction {
     const PredictJournal::State& before = journal_->begin();
     counts_.failed = before.failed;
     counts_.predicted = before.done - before.failed;
+    observer_.continued(before.done);
     if (before.failed > 0 && !journal_->complete())
       observer_.noted(
           fmt::format("{} of the first {} inputs could not be read; they are not tried again",

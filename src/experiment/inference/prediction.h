@@ -30,6 +30,8 @@ class PredictObserver {
  public:
   virtual ~PredictObserver() = default;
   virtual void noted(const std::string& note) = 0;
+  /// So many inputs were done by the pass that is continued.
+  virtual void continued(std::int64_t /*done*/) {}
   /// An input that could not be read.
   virtual void failed(const std::string& message) = 0;
   /// So many of all inputs are done, read or not; total is 0 where nobody knows it.

@@ -10,6 +10,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "training/inference/mirrored.h"
 #include "training/inference/nnunet_windows.h"
 
 namespace fovea::training {
@@ -64,16 +65,34 @@ std::vector<Stretch> shared(const Sizes& sample, const Sizes& window, const Size
   return all;
 }
 
+struct WholeOptions {
+  std::vector<std::int64_t> mirror_axes;
+};
+
 class Whole final : public Inferer {
  public:
+  explicit Whole(WholeOptions options) : o_(std::move(options)) {}
   std::vector<Tensor> operator()(const Tensor& image, const Network& network) const override {
-    std::vector<Tensor> maps = network(image);
+    std::vector<Tensor> maps = mirrored(network, o_.mirror_axes)(image);
     for (Tensor& map : maps) map = ops::to(map, image.device());
     return maps;
   }
-  Sizes window_of(const Sizes& sample) const override { return sample; }
-  bool is_whole() const override { return true; }
+  Sizes window_of(const Sizes& sample) const override {
+    check_mirror_axes(o_.mirror_axes, std::ssize(sample));
+    return sample;
+  }
+  bool is_whole() const override { return o_.mirror_axes.empty(); }
+
+ private:
+  WholeOptions o_;
 };
+
+const schema::Fields<WholeOptions>& whole_fields() {
+  using O = WholeOptions;
+  static const auto fields =
+      schema::Fields<O>{}.add("mirror_axes", &O::mirror_axes, schema::at_least(0), kMirrorAxesHelp);
+  return fields;
+}
 
 class SlidingWindow final : public Inferer {
  public:
@@ -86,10 +105,11 @@ class SlidingWindow final : public Inferer {
     const std::vector<float> weights = window_weights(window, o_.mode, o_.sigma_scale);
     const std::int64_t per_sample = std::ssize(places);
     const std::int64_t windows = image.size(0) * per_sample;
+    const Network seen = mirrored(network, o_.mirror_axes);
     std::vector<Tensor> sums;
     for (std::int64_t first = 0; first < windows; first += o_.sw_batch_size) {
       const std::int64_t count = std::min(o_.sw_batch_size, windows - first);
-      std::vector<Tensor> maps = network(cut(image, window, places, first, count));
+      std::vector<Tensor> maps = seen(cut(image, window, places, first, count));
       for (std::size_t m = 0; m < maps.size(); ++m) {
         const Tensor map = on_window(maps[m], window, image.device());
         if (m == sums.size()) sums.push_back(empty_sum(image, map.size(1)));
@@ -111,6 +131,7 @@ class SlidingWindow final : public Inferer {
                 fmt::format("eval.inferer.roi_size: {} numbers for samples of {} axes; expected "
                             "one for each, or one for all",
                             given, sample.size()));
+    check_mirror_axes(o_.mirror_axes, std::ssize(sample));
     Sizes window = sample;
     for (std::size_t axis = 0; axis < window.size() && given > 0; ++axis) {
       const std::int64_t size = o_.roi_size[given == 1 ? 0 : axis];
@@ -227,7 +248,8 @@ const schema::Fields<SlidingWindowOptions>& sliding_window_fields() {
                     {{"constant", WindowMode::kConstant}, {"gaussian", WindowMode::kGaussian}},
                     "weights where windows overlap: equal, or less towards their borders")
           .add("sigma_scale", &O::sigma_scale, schema::greater_than(0),
-               "of gaussian: standard deviation in sizes of the window");
+               "of gaussian: standard deviation in sizes of the window")
+          .add("mirror_axes", &O::mirror_axes, schema::at_least(0), kMirrorAxesHelp);
   return fields;
 }
 
@@ -271,7 +293,8 @@ schema::Choices inferer_choices() {
             const auto fields = std::make_shared<const schema::Fields<SlidingWindowOptions>>(
                 sliding_window_fields());
             return std::vector<schema::Choice>{
-                {kWhole, "one pass of the network over the whole sample", nullptr},
+                {kWhole, "one pass of the network over the whole sample",
+                 std::make_shared<const schema::Fields<WholeOptions>>(whole_fields())},
                 {kSlidingWindow, "the weighted mean over windows that overlap, as MONAI's", fields},
                 {kNnUnetWindows,
                  "the weighted mean of the logits or probabilities of windows, as nnU-Net's "
@@ -284,9 +307,10 @@ schema::Choices inferer_choices() {
 std::unique_ptr<const Inferer> make_inferer(const schema::Component& component) {
   const std::string type =
       schema::find_choice(inferer_choices(), component.type, "eval.inferer.type").name;
-  if (type == kWhole) return std::make_unique<Whole>();
   schema::Component complete = component;
   if (complete.options.is_null()) complete.options.set("type", component.type);
+  if (type == kWhole)
+    return std::make_unique<Whole>(whole_fields().parse(complete, "eval.inferer"));
   if (type == kNnUnetWindows)
     return make_nnunet_windows(nnunet_windows_fields().parse(complete, "eval.inferer"));
   return make_sliding_window(sliding_window_fields().parse(complete, "eval.inferer"));

@@ -44,6 +44,8 @@ struct SlidingWindowOptions {
   double overlap = 0.25;           // share of a window that the next one covers too
   WindowMode mode = WindowMode::kConstant;
   double sigma_scale = 0.125;  // of the Gaussian: sigma / size
+  /// Mean over all mirrorings of these (mirrored.h). MONAI has none.
+  std::vector<std::int64_t> mirror_axes = {};
 };
 
 /// The weights of a window's pixels, row-major: 1 each, or the product over the axes of

@@ -11,6 +11,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "training/inference/mirrored.h"
 
 namespace fovea::training {
 namespace {
@@ -54,9 +55,10 @@ class NnUnetWindows final : public Inferer {
       back.emplace_back(-(more / 2), more / 2 - more);
     }
     const Tensor padded = ops::pad(image, around);
+    const Network seen = seen_by(network);
     std::vector<Tensor> means;
     for (std::int64_t item = 0; item < image.size(0); ++item)
-      means.push_back(mean_of(padded.rows(item, item + 1), window, network));
+      means.push_back(mean_of(padded.rows(item, item + 1), window, seen));
     const Tensor whole = ops::pad(ops::concat(means, 0), back);
     return {o_.mean == WindowMean::kProbabilities ? ops::log(whole) : whole};
   }
@@ -67,10 +69,7 @@ class NnUnetWindows final : public Inferer {
                 fmt::format("eval.inferer.roi_size: {} numbers for samples of {} axes; expected "
                             "one for each, or one for all",
                             given, sample.size()));
-    for (const std::int64_t axis : o_.mirror_axes)
-      FOVEA_CHECK(axis < std::ssize(sample), ConfigError,
-                  fmt::format("eval.inferer.mirror_axes: {}, but samples have {} axes", axis,
-                              sample.size()));
+    check_mirror_axes(o_.mirror_axes, std::ssize(sample));
     return given == 1 ? Sides(sample.size(), o_.roi_size[0]) : o_.roi_size;
   }
 
@@ -107,7 +106,7 @@ class NnUnetWindows final : public Inferer {
     for (const Sides& start : starts) {
       const Tensor part = Tensor::empty(shape, DType::kFloat32, host);
       backend(part).copy(window_copy(shape, item.shape(), start, false), item, part);
-      const Tensor weighted = ops::mul(mirrored_mean(part, network), weights);
+      const Tensor weighted = ops::mul(network(part).front(), weights);
       if (!sum.defined()) {
         Shape sum_shape = item.shape();
         sum_shape[1] = weighted.size(1);
@@ -119,24 +118,14 @@ class NnUnetWindows final : public Inferer {
     return ops::div(sum, total);
   }
 
-  // Logits or probabilities of a window, mean over the mirrorings of any of the axes.
-  Tensor mirrored_mean(const Tensor& window, const Network& network) const {
-    const std::size_t ways = std::size_t{1} << o_.mirror_axes.size();
-    Tensor sum;
-    for (std::size_t way = 0; way < ways; ++way) {
-      const auto mirrored = [&](Tensor x) {
-        for (std::size_t i = 0; i < o_.mirror_axes.size(); ++i) {
-          if ((way >> i & 1) != 0) x = ops::flip(x, static_cast<int>(o_.mirror_axes[i]) + 2);
-        }
-        return x;
-      };
-      const Tensor logits = ops::to(network(mirrored(window)).front(), window.device());
-      const Tensor wide = ops::cast(logits, DType::kFloat32);
-      const Tensor map =
-          mirrored(o_.mean == WindowMean::kProbabilities ? class_probabilities(wide) : wide);
-      sum = sum.defined() ? ops::add(sum, map) : map;
-    }
-    return ops::mul(sum, 1.0 / static_cast<double>(ways));
+  // Logits or probabilities of a window by the finest map, mean over the mirrorings.
+  Network seen_by(const Network& network) const {
+    const auto finest = [this, &network](const Tensor& window) -> std::vector<Tensor> {
+      const Tensor logits =
+          ops::cast(ops::to(network(window).front(), window.device()), DType::kFloat32);
+      return {o_.mean == WindowMean::kProbabilities ? class_probabilities(logits) : logits};
+    };
+    return mirrored(finest, o_.mirror_axes);
   }
 
   NnUnetWindowsOptions o_;
@@ -188,8 +177,7 @@ const schema::Fields<NnUnetWindowsOptions>& nnunet_windows_fields() {
           .add("step", &O::step, schema::greater_than(0) && schema::in_range(0, 1),
                "most that the next window begins later, in sizes of the window")
           .add("gaussian", &O::gaussian, "less weight towards the borders of windows")
-          .add("mirror_axes", &O::mirror_axes, schema::at_least(0),
-               "mean over all mirrorings of these axes, 0 = the first of the sample; [] = none")
+          .add("mirror_axes", &O::mirror_axes, schema::at_least(0), kMirrorAxesHelp)
           .add_enum(
               "mean", &O::mean,
               {{"logits", WindowMean::kLogits}, {"probabilities", WindowMean::kProbabilities}},

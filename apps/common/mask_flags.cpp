@@ -1,6 +1,24 @@
-#include "common/postprocessing_flags.h"
+#include "common/mask_flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace fovea::apps {
+
+void add_mirror_flag(Options cli, std::vector<std::string>& axes) {
+  cli.add_option("--mirror", axes,
+                 "of masks and volumes the mean over all mirrorings of these axes, 0,1 or 0,1,2 "
+                 "(0: the first, of volumes slices), as nnU-Net; the same as --set "
+                 "eval.inferer.mirror_axes=[0,1]")
+      .commas()
+      .value("AXIS,...");
+}
+
+void add_mirror_override(const std::vector<std::string>& axes,
+                         std::vector<std::string>& overrides) {
+  if (!axes.empty())
+    overrides.push_back(fmt::format("eval.inferer.mirror_axes=[{}]", fmt::join(axes, ",")));
+}
 
 void add_postprocessing_flags(Options cli, training::PostprocessingOptions& asked) {
   cli.add_option("--keep-largest", asked.keep_largest,
