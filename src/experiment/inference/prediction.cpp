@@ -17,6 +17,7 @@
 #include "data/given/text_reader.h"
 #include "data/images/image_dataset.h"
 #include "data/volumes/volume_dataset.h"
+#include "experiment/file/experiment.h"
 #include "experiment/inference/ensemble.h"
 #include "experiment/inference/eval_results.h"
 #include "experiment/inference/predict_inputs.h"
@@ -94,9 +95,13 @@ Value described_texts(const PredictRequest& request) {
 // All that results follow from. (How many inputs share a batch changes none.)
 Value settings_of(const Ensemble& runs, const PredictRequest& request, Value inputs) {
   Value members = Value::array();
-  for (Run* run : runs.runs())
-    members.push_back(
-        Value::object({{"weights", weights_hash(run->model())}, {"config", run->config()}}));
+  for (Run* run : runs.runs()) {
+    Value config = identity(experiment_kind(), run->config());
+    config.erase("files");  // of training: a run that was copied may lack them
+    members.push_back(Value::object({{"weights", weights_hash(run->model())},
+                                     {"device", run->experiment().train.device},
+                                     {"config", config}}));
+  }
   return Value::object(
       {{"inputs", std::move(inputs)},
        {"format", std::string(ending_of(request.format))},
