@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/extension.h"
 #include "base/suggest.h"
 #include "data/files/csv.h"
 #include "data/given/lines.h"
@@ -22,19 +23,12 @@ struct UnreadableRow : FileError {
   using FileError::FileError;
 };
 
-std::string ending_of(const fs::path& file) {
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending;
-}
-
 }  // namespace
 
 struct TextReader::State {
   State(const fs::path& file, std::vector<std::string> asked, TextEncoding how)
       : lines(file), columns(std::move(asked)), encoding(how) {
-    const std::string ending = ending_of(file);
+    const std::string ending = lower_extension(file);
     const bool table = ending == ".csv" || ending == ".tsv";
     objects = ending == ".jsonl" || ending == ".ndjson";
     FOVEA_CHECK(

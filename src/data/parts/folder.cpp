@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/extension.h"
 #include "base/suggest.h"
 #include "data/files/pictures/image_file.h"
 
@@ -46,10 +46,7 @@ void LeftOut::add(const fs::path& file) {
                                                   ".heif", ".ico", ".j2k", ".jfif", ".jp2", ".jxl",
                                                   ".mha",  ".nii", ".npy", ".nrrd", ".pam", ".pbm",
                                                   ".pfm",  ".psd", ".ras", ".svg",  ".tga"};
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
-    return c < 128 ? static_cast<char>(std::tolower(c)) : '?';
-  });
+  const std::string ending = lower_extension(file);
   if (kPictures.count(ending) > 0) ++endings_[ending];
 }
 

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/extension.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "data/files/csv.h"
@@ -111,7 +112,7 @@ std::optional<std::vector<ListedPicture>> listed_pictures(const fs::path& root, 
   const fs::path table = table_path(root, split, o);
   std::error_code code;
   if (by_split(o.table) && split != Split::kTrain && !fs::exists(table, code)) return std::nullopt;
-  const char separator = table.extension() == ".tsv" ? '\t' : ',';
+  const char separator = lower_extension(table) == ".tsv" ? '\t' : ',';
   const std::vector<CsvRow> rows =
       parse_csv(without_mark(io::read_text(table)), separator, true, table.string());
   FOVEA_CHECK(rows.size() >= 2, FileError,

@@ -12,6 +12,7 @@
 #include "experiment/file/experiment.h"
 #include "experiment/planning/commented_json.h"
 #include "experiment/run/summary.h"
+#include "experiment/tables/statistics.h"
 #include "experiment/tables/text_table.h"
 
 namespace fovea::experiment {
@@ -32,12 +33,6 @@ const data::PartSurvey& train_of(const data::Survey& survey) {
   return *found;
 }
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 UNetFingerprint of_volumes(const data::Survey& survey) {
   const data::PartSurvey& train = train_of(survey);
   UNetFingerprint found;
@@ -46,7 +41,7 @@ UNetFingerprint of_volumes(const data::Survey& survey) {
     std::vector<double> sides;
     for (const data::VolumeSides& sizes : train.prepared)
       sides.push_back(static_cast<double>(sizes[axis]));
-    found.median_shape.push_back(median_of(std::move(sides)));
+    found.median_shape.push_back(median(std::move(sides)));
     found.spacing.push_back(survey.plan->spacing[axis]);
   }
   return found;
@@ -63,7 +58,7 @@ UNetFingerprint of_images(const data::Survey& survey, std::int64_t most_side) {
     for (const auto& [size, samples] : train.sizes)
       sides.insert(sides.end(), static_cast<std::size_t>(samples),
                    static_cast<double>(size.at(axis)));
-    area *= median_of(std::move(sides));
+    area *= median(std::move(sides));
   }
   double side = std::round(std::sqrt(area));
   if (most_side > 0) side = std::min(side, static_cast<double>(most_side));

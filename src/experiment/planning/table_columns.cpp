@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/extension.h"
 #include "base/file.h"
 #include "data/files/csv.h"
 #include "data/files/text_decode.h"
@@ -52,7 +53,7 @@ class SniffedTable {
   explicit SniffedTable(const fs::path& file) : file_(file) {
     const std::string text = data::to_utf8(io::read_text(file), data::TextEncoding::kAuto);
     for (const char separator :
-         lower(file.extension().string()) == ".tsv" ? std::string("\t") : std::string(",;\t")) {
+         lower_extension(file) == ".tsv" ? std::string("\t") : std::string(",;\t")) {
       rows_ = data::parse_csv(text, separator, true, file.string());
       separator_ = separator;
       if (is_even()) break;
@@ -151,7 +152,7 @@ class SniffedTable {
 }  // namespace
 
 bool is_table(const fs::path& file) {
-  const std::string ending = lower(file.extension().string());
+  const std::string ending = lower_extension(file);
   return ending == ".csv" || ending == ".tsv";
 }
 

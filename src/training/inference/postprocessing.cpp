@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -41,10 +40,11 @@ void read_size(const std::string& text, Postprocessing& into) {
                   text));
 }
 
-// Sets the pixels of these labels to 0 whose component is not to be kept, by the sizes of all.
-template <class Label>
+// Sets the pixels of these labels to 0 whose component is not to be kept, by the sizes of all:
+// keeps(size, largest).
+template <class Label, class Keeps>
 void remove(std::span<Label> labels, const std::vector<std::int64_t>& of, const metrics::Grid& grid,
-            const std::function<bool(std::int64_t size, std::int64_t largest)>& keeps) {
+            const Keeps& keeps) {
   std::vector<std::uint8_t> mask;
   mask.reserve(labels.size());
   for (const Label label : labels)

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/extension.h"
 #include "base/file.h"
 #include "data/files/bytes.h"
 #include "data/files/pictures/exif.h"
@@ -223,11 +223,7 @@ const std::vector<std::string>& image_extensions() {
 }
 
 bool has_image_extension(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
-    return c < 128 ? static_cast<char>(std::tolower(c)) : '?';
-  });
-  return std::ranges::count(image_extensions(), extension) > 0;
+  return std::ranges::count(image_extensions(), lower_extension(path)) > 0;
 }
 
 std::string jpeg_decoder() {
