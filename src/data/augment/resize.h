@@ -29,10 +29,13 @@ Image resize(const Image& image, std::int64_t height, std::int64_t width,
 /// channels must be equal; `to` must not overlap `from`.
 void resize(Planes from, Planes to);
 
+/// Below it the resized picture would be more than a hundred times as large as what is kept of it.
+inline constexpr double kLeastCropPct = 0.01;
+
 /// Resizing, then the centre, as timm and torchvision evaluate.
 struct FitOptions {
   /// Share of the resized picture's shorter side that is kept: that side is resized to
-  /// floor(size / crop_pct). 0.875 is torchvision's 256 for 224.
+  /// floor(size / crop_pct). 0.875 is torchvision's 256 for 224. From kLeastCropPct to 1.
   double crop_pct = 1;
   ResizeOptions resize;
   /// Off: height x width at once, whatever the picture's aspect ratio; crop_pct means nothing then.

@@ -60,7 +60,7 @@ Fields<ResizeOptions> resize_fields() {
 Fields<FitOptions> fit_fields() {
   using O = FitOptions;
   return Fields<O>{}
-      .add("crop_pct", &O::crop_pct, schema::greater_than(0) && schema::at_most(1),
+      .add("crop_pct", &O::crop_pct, schema::in_range(kLeastCropPct, 1),
            "share of the shorter side that is kept")
       .add_object("resize", &O::resize, resize_fields(), "how pictures are resized")
       .add("keep_ratio", &O::keep_ratio, "whether pictures keep their aspect ratio");

@@ -242,7 +242,7 @@ FOVEA_DATASET(
         .add("img_size", &FolderOptions::img_size, schema::in_range(0, 8192),
              "side in pixels of what the network sees: pictures are resized, keeping their aspect "
              "ratio, and the centre is cut out; 0: all have the size of the first")
-        .add("crop_pct", &FolderOptions::crop_pct, schema::greater_than(0) && schema::at_most(1),
+        .add("crop_pct", &FolderOptions::crop_pct, schema::in_range(kLeastCropPct, 1),
              "the shorter side is resized to floor(img_size / crop_pct) before the centre is cut "
              "out; 0.875: 256 for 224")
         .add_enum("interpolation", &FolderOptions::interpolation, interpolation_names(),

@@ -33,8 +33,9 @@ TEST_CASE("step peak: frozen parameters have no gradients, state and activations
     experiment::TrainingStep step(e, host, shape);
     step();
     const std::int64_t measured = host.allocator().stats().peak_bytes;
-    // What kernels need for themselves is not estimated, and freezing changes nothing of it.
-    CHECK(estimated < measured);
+    // What kernels need for themselves (nothing in some builds) is not estimated, and freezing
+    // changes nothing of it.
+    CHECK(estimated <= measured);
     CHECK(measured < 2 * estimated);
     if (estimated_before > 0) {
       CHECK(10 * estimated < 8 * estimated_before);
