@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "schema/json/parse.h"
 #include "tests/support/tensors.h"
+#include "tests/training/toy_task.h"
 
 using namespace fovea;
 using namespace fovea::training;
