@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "experiment/costs/training_step.h"
 #include "experiment/run/summary.h"
-#include "experiment/tables/statistics.h"
 #include "layer_attention/layer_attention.h"
+#include "metrics/statistics.h"
 
 namespace fovea::experiment {
 namespace {
@@ -138,7 +138,7 @@ Depth depth_of(std::int64_t blocks, const std::vector<Experiment>& networks,
     Cost cost = counted(networks[i]);
     if (!measured.empty()) {
       cost.peak_bytes = measured[i].peak_bytes;
-      cost.ms = median(measured[i].ms);
+      cost.ms = metrics::median(measured[i].ms);
       cost.ms_spread = (quantile(measured[i].ms, 0.75) - quantile(measured[i].ms, 0.25)) / 2;
     }
     if (i == 0) {

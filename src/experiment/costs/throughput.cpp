@@ -9,7 +9,7 @@
 #include "backend/devices.h"
 #include "experiment/costs/costs.h"
 #include "experiment/costs/training_step.h"
-#include "experiment/tables/statistics.h"
+#include "metrics/statistics.h"
 
 namespace fovea::experiment {
 
@@ -28,7 +28,7 @@ Throughput measure_throughput(const Experiment& e, const ThroughputSettings& set
     if (pass >= 0) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
   return {
-      static_cast<double>(settings.batch_size) / median(seconds),
+      static_cast<double>(settings.batch_size) / metrics::median(seconds),
       fmt::format("{}, batch {}{}, {}", device.backend().description(), settings.batch_size,
                   e.cost_img_size.empty() ? "" : " of " + cost_size_text(e), e.train.precision)};
 }

@@ -12,8 +12,8 @@
 #include "experiment/file/experiment.h"
 #include "experiment/planning/commented_json.h"
 #include "experiment/run/summary.h"
-#include "experiment/tables/statistics.h"
 #include "experiment/tables/text_table.h"
+#include "metrics/statistics.h"
 
 namespace fovea::experiment {
 namespace {
@@ -41,7 +41,7 @@ UNetFingerprint of_volumes(const data::Survey& survey) {
     std::vector<double> sides;
     for (const data::VolumeSides& sizes : train.prepared)
       sides.push_back(static_cast<double>(sizes[axis]));
-    found.median_shape.push_back(median(std::move(sides)));
+    found.median_shape.push_back(metrics::median(std::move(sides)));
     found.spacing.push_back(survey.plan->spacing[axis]);
   }
   return found;
@@ -58,7 +58,7 @@ UNetFingerprint of_images(const data::Survey& survey, std::int64_t most_side) {
     for (const auto& [size, samples] : train.sizes)
       sides.insert(sides.end(), static_cast<std::size_t>(samples),
                    static_cast<double>(size.at(axis)));
-    area *= median(std::move(sides));
+    area *= metrics::median(std::move(sides));
   }
   double side = std::round(std::sqrt(area));
   if (most_side > 0) side = std::min(side, static_cast<double>(most_side));

@@ -272,7 +272,7 @@ class Sweep {
     progress.total = total_;
     const auto& known = seconds_.empty() ? earlier_seconds_ : seconds_;
     if (!known.empty()) {
-      const double job = median(known);
+      const double job = metrics::median(known);
       double work = job * static_cast<double>(pending_.size());
       for (const auto& [child, run] : running_)
         work += std::max(0.0, job - seconds_since(run.start));

@@ -151,7 +151,7 @@ void add_metrics(const Results& results, const std::vector<const FinishedRun*>& 
     }
     std::vector<double> values;
     for (const auto& [seed, value] : metric.by_run) values.push_back(value);
-    metric.estimate = estimate(values);
+    metric.estimate = metrics::estimate(values);
     if (results.folds > 0) metric.estimate.low = metric.estimate.high = std::nan("");
     for (const PublishedCell& cell : row.published) {
       if (cell.metric == column.name) metric.published = cell;
@@ -228,8 +228,8 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
         epochs.push_back(*run.summary.time_s / 60 / static_cast<double>(*run.summary.epochs));
       row.selected_on = run.summary.selected_on;
     }
-    if (!times.empty()) row.time_s = estimate(times).mean;
-    if (!epochs.empty()) row.min_per_epoch = estimate(epochs).mean;
+    if (!times.empty()) row.time_s = metrics::estimate(times).mean;
+    if (!epochs.empty()) row.min_per_epoch = metrics::estimate(epochs).mean;
     std::sort(row.seeds.begin(), row.seeds.end());
     const bool whole = results.folds > 0 ? std::ssize(row.folds) == results.folds
                                          : row.seeds.size() == ablation.seeds.size();

@@ -12,7 +12,7 @@
 #include "experiment/inference/eval_results.h"
 #include "experiment/sweep/ablation.h"
 #include "experiment/tables/metric_column.h"
-#include "experiment/tables/statistics.h"
+#include "metrics/statistics.h"
 
 namespace fovea::experiment {
 
@@ -20,7 +20,7 @@ struct MetricResult {
   std::string name;                                    // of its column
   std::map<std::int64_t, double> by_run;               // by seed, or by fold
   std::map<std::int64_t, metrics::Coverage> coverage;  // the same, where values are missing
-  Estimate estimate;                                   // of folds without an interval
+  metrics::Estimate estimate;                          // of folds without an interval
   std::optional<PublishedCell> published;
   /// The scores of the only run, where `eval` has scored the weights that it reports: one value a
   /// case, and which samples or volumes these are. Of a cross-validation, on val: those of all

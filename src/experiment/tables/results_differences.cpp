@@ -32,9 +32,9 @@ std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) 
       differences.push_back(value);
     }
   }
-  difference.paired = {estimate(differences), sign_flip_p(differences)};
+  difference.paired = {metrics::estimate(differences), metrics::sign_flip_p(differences)};
   difference.by = PairedBy::kCase;
-  difference.p_signed_rank = signed_rank_p(differences);
+  difference.p_signed_rank = metrics::signed_rank_p(differences);
   return difference;
 }
 
@@ -57,7 +57,7 @@ std::optional<Difference> by_seed(const MetricResult& a, const MetricResult& b) 
       difference.other_sets = difference.other_sets || set_of(a, seed) != set_of(b, seed);
     }
   }
-  difference.paired = paired_by_seed(own, other);
+  difference.paired = metrics::paired_by_seed(own, other);
   const std::int64_t common = difference.paired.difference.n + difference.left_out;
   return common >= 2 ? std::optional(difference) : std::nullopt;
 }
@@ -121,7 +121,7 @@ std::vector<Difference> differences(const Results& results) {
       p_values.push_back(found->paired.p);
       all.push_back(std::move(*found));
     }
-    const std::vector<double> adjusted = holm(p_values);
+    const std::vector<double> adjusted = metrics::holm(p_values);
     for (std::size_t k = 0; k < adjusted.size(); ++k) all[first + k].holm = adjusted[k];
   }
   return all;
@@ -143,10 +143,10 @@ std::vector<std::string> difference_remarks(const Results& results,
                                             const std::vector<Difference>& all) {
   std::vector<std::string> remarks;
   const std::int64_t pairs = most_pairs(all, PairedBy::kSeed);
-  if (pairs > 0 && smallest_p(pairs) > kAlpha) {
+  if (pairs > 0 && metrics::smallest_p(pairs) > kAlpha) {
     remarks.push_back(
         fmt::format("With {} pairs no p below {} is possible; {} pairs are needed for {}.", pairs,
-                    smallest_p(pairs), pairs_needed(kAlpha), kAlpha));
+                    metrics::smallest_p(pairs), metrics::pairs_needed(kAlpha), kAlpha));
   }
   std::vector<std::string> unequal;
   for (const Difference& d : all)

@@ -46,7 +46,7 @@ std::vector<std::string> header_cells(const std::vector<MetricColumn>& columns,
 
 void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Rank rank,
                       const ChangeMark& mark, std::vector<std::string>& cells) {
-  const Estimate& e = metric.estimate;
+  const metrics::Estimate& e = metric.estimate;
   const bool known = e.n > 0;
   cells.push_back(known ? value_text(e.mean, e.n > 1 ? std::optional(e.std) : std::nullopt,
                                      column.info.decimals, rank) +
@@ -91,7 +91,7 @@ std::string differences_text(const Results& results, const std::vector<Differenc
   std::vector<std::vector<std::string>> rows;
   const bool missing = leaves_out_pairs(all);
   for (const Difference& d : all) {
-    const Estimate& e = d.paired.difference;
+    const metrics::Estimate& e = d.paired.difference;
     const auto in_math = [&](double value) {
       return std::isfinite(value) ? fmt::format("${}$", signed_text(value, d.decimals))
                                   : std::string("--");

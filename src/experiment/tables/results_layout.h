@@ -68,7 +68,7 @@ struct Difference {
   std::string row;
   std::string metric;
   int decimals = 2;
-  Paired paired;
+  metrics::Paired paired;
   double holm = 0;  // adjusted over the rows of the metric
   PairedBy by = PairedBy::kSeed;
   double p_signed_rank = 0;   // of cases: Wilcoxon's test beside that of the signs

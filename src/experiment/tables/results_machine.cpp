@@ -72,7 +72,7 @@ Value differences_json(const Results& results, const std::vector<Difference>& al
   Value metrics = Value::object();
   for (const Difference& d : all) {
     if (d.index != row) continue;
-    const Estimate& e = d.paired.difference;
+    const metrics::Estimate& e = d.paired.difference;
     Value difference = Value::object({{"to", results.rows[0].name},
                                       {"mean", e.mean},
                                       {"ci95_low", e.low},
@@ -108,7 +108,7 @@ std::string add_difference_cells(const Results& results, const std::vector<Diffe
     cells.insert(cells.end(), 7, "");
     return "";
   }
-  const Estimate& e = found->paired.difference;
+  const metrics::Estimate& e = found->paired.difference;
   cells.insert(cells.end(), {csv_field(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
                              csv_number(e.high), std::to_string(e.n), csv_number(found->paired.p),
                              csv_number(found->holm)});
@@ -160,7 +160,7 @@ std::string to_csv(const Results& results) {
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
     for (const MetricResult& metric : row.metrics) {
-      const Estimate& e = metric.estimate;
+      const metrics::Estimate& e = metric.estimate;
       std::vector<std::string> runs, values;
       for (const auto& [run, value] : metric.by_run) {
         runs.push_back(std::to_string(run));

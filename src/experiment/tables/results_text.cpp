@@ -19,7 +19,7 @@ std::string marked(const std::string& text, Rank rank, bool markdown) {
 // "77.51 ± 0.44 (5)"; a single run has no spread.
 std::string cell_text(const MetricResult& metric, const MetricColumn& column, Rank rank,
                       bool markdown) {
-  const Estimate& e = metric.estimate;
+  const metrics::Estimate& e = metric.estimate;
   if (e.n == 0) return "-";
   const std::string mean = marked(number_text(e.mean, column.info.decimals), rank, markdown);
   if (e.n == 1) return fmt::format("{} (1){}", mean, missing_text(metric));
@@ -92,7 +92,7 @@ TextTable difference_table(const std::vector<Difference>& all) {
   const bool missing = leaves_out_pairs(all);
   if (missing) table.header.insert(table.header.begin() + 5, "left out");
   for (const Difference& d : all) {
-    const Estimate& e = d.paired.difference;
+    const metrics::Estimate& e = d.paired.difference;
     table.rows.push_back(
         {d.row, d.metric, std::isfinite(e.mean) ? signed_text(e.mean, d.decimals) : "-",
          std::isfinite(e.low) ? fmt::format("{} to {}", signed_text(e.low, d.decimals),

@@ -1,4 +1,4 @@
-#include "experiment/tables/statistics.h"
+#include "metrics/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "tensor/random.h"
 
-namespace fovea::experiment {
+namespace fovea::metrics {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -226,4 +226,4 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-}  // namespace fovea::experiment
+}  // namespace fovea::metrics

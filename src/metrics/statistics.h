@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace fovea::experiment {
+namespace fovea::metrics {
 
 /// Mean and spread of n values. `std` divides by n - 1 and is NaN for a single value, which has none. The interval
 /// is mean -+ t(0.975, n - 1) std / sqrt(n), NaN below two values. No values: mean and std are NaN.
@@ -62,4 +62,4 @@ std::vector<double> holm(std::span<const double> p_values);
 
 double median(std::vector<double> values);  // NaN for none
 
-}  // namespace fovea::experiment
+}  // namespace fovea::metrics

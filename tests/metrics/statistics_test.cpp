@@ -1,11 +1,11 @@
-#include "experiment/tables/statistics.h"
+#include "metrics/statistics.h"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
 #include <limits>
 
-using namespace fovea::experiment;
+using namespace fovea::metrics;
 
 namespace {
 
@@ -13,7 +13,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("statistics: mean, sample deviation and t interval of five values", "[experiment]") {
+TEST_CASE("statistics: mean, sample deviation and t interval of five values", "[metrics]") {
   const std::vector<double> values = {78.1, 77.5, 78.6, 78.4, 77.7};
   const Estimate e = estimate(values);
   CHECK(e.n == 5);
@@ -24,7 +24,7 @@ TEST_CASE("statistics: mean, sample deviation and t interval of five values", "[
   CHECK(e.mean - e.low == Approx(e.high - e.mean).epsilon(1e-9));
 }
 
-TEST_CASE("statistics: one value has no spread and no interval, none has nothing", "[experiment]") {
+TEST_CASE("statistics: one value has no spread and no interval, none has nothing", "[metrics]") {
   const std::vector<double> one = {3.5};
   CHECK(std::isnan(estimate(one).std));
   CHECK(std::isnan(estimate(one).low));
@@ -32,7 +32,7 @@ TEST_CASE("statistics: one value has no spread and no interval, none has nothing
   CHECK(std::isnan(estimate({}).mean));
 }
 
-TEST_CASE("statistics: Student's bounds equal the printed tables", "[experiment]") {
+TEST_CASE("statistics: Student's bounds equal the printed tables", "[metrics]") {
   CHECK(student_bound(0.95, 1) == Approx(12.7062047).epsilon(1e-8));
   CHECK(student_bound(0.95, 2) == Approx(4.30265273).epsilon(1e-8));
   CHECK(student_bound(0.95, 3) == Approx(3.18244631).epsilon(1e-8));
@@ -43,7 +43,7 @@ TEST_CASE("statistics: Student's bounds equal the printed tables", "[experiment]
 }
 
 TEST_CASE("statistics: pairs are formed by seed, seeds of one side only are left out",
-          "[experiment]") {
+          "[metrics]") {
   const Paired paired =
       paired_by_seed({{0, 2.0}, {1, 3.0}, {2, 5.0}, {9, 100.0}}, {{2, 1.0}, {0, 1.0}, {1, 1.0}});
   CHECK(paired.difference.n == 3);
@@ -51,7 +51,7 @@ TEST_CASE("statistics: pairs are formed by seed, seeds of one side only are left
   CHECK(paired.p == 0.25);
 }
 
-TEST_CASE("statistics: the exact test counts the sign patterns", "[experiment]") {
+TEST_CASE("statistics: the exact test counts the sign patterns", "[metrics]") {
   CHECK(exact_p(std::vector<double>{1, 2, 3, 4, 5}) == 0.0625);
   // Of the 8 sums only +-(3 + 2 - 1) and +-(3 + 2 + 1) are at least as far as 4.
   CHECK(exact_p(std::vector<double>{3, 2, -1}) == 0.5);
@@ -63,7 +63,7 @@ TEST_CASE("statistics: the exact test counts the sign patterns", "[experiment]")
   CHECK(std::isnan(exact_p(std::vector<double>(21, 1.0))));
 }
 
-TEST_CASE("statistics: the smallest p and the pairs needed for one", "[experiment]") {
+TEST_CASE("statistics: the smallest p and the pairs needed for one", "[metrics]") {
   CHECK(smallest_p(0) == 1.0);
   CHECK(smallest_p(1) == 1.0);
   CHECK(smallest_p(3) == 0.25);
@@ -72,7 +72,7 @@ TEST_CASE("statistics: the smallest p and the pairs needed for one", "[experimen
   CHECK(pairs_needed(0.01) == 8);
 }
 
-TEST_CASE("statistics: Holm's adjustment in the given order", "[experiment]") {
+TEST_CASE("statistics: Holm's adjustment in the given order", "[metrics]") {
   const std::vector<double> adjusted = holm(std::vector<double>{0.01, 0.04, kNaN, 0.03, 0.005});
   CHECK(adjusted[0] == Approx(0.03));
   CHECK(adjusted[1] == Approx(0.06));  // 0.04 alone would be smaller than the one before
@@ -82,13 +82,13 @@ TEST_CASE("statistics: Holm's adjustment in the given order", "[experiment]") {
   CHECK(holm(std::vector<double>{0.7, 0.8}) == std::vector<double>{1.0, 1.0});
 }
 
-TEST_CASE("statistics: median of odd and even counts", "[experiment]") {
+TEST_CASE("statistics: median of odd and even counts", "[metrics]") {
   CHECK(median({3, 1, 2}) == 2.0);
   CHECK(median({4, 1, 2, 3}) == 2.5);
   CHECK(std::isnan(median({})));
 }
 
-TEST_CASE("statistics: Wilcoxon's signed ranks, with ties, zeros and many cases", "[experiment]") {
+TEST_CASE("statistics: Wilcoxon's signed ranks, with ties, zeros and many cases", "[metrics]") {
   // scipy.stats.wilcoxon, and all 2^9 ways for the second.
   const std::vector<double> few = {1.5, -0.4, 2.2, 0.9, -1.1, 3.0, 0.7, 1.8};
   CHECK(signed_rank_p(few) == Approx(0.078125).epsilon(1e-12));
@@ -104,7 +104,7 @@ TEST_CASE("statistics: Wilcoxon's signed ranks, with ties, zeros and many cases"
   CHECK(std::isnan(signed_rank_p(std::vector<double>{1, kNaN})));
 }
 
-TEST_CASE("statistics: flipped signs over cases", "[experiment]") {
+TEST_CASE("statistics: flipped signs over cases", "[metrics]") {
   // Cases that do not differ say nothing.
   const std::vector<double> few = {1.5, -0.4, 2.2, 0.9, -1.1, 3.0, 0.7, 1.8};
   std::vector<double> padded(40, 0.0);
