@@ -147,6 +147,14 @@ int main(int argc, char** argv) {
                  "cross-validation: every row is trained once for each fold, which is its val part "
                  "then, with one seed; metrics of test in the file are taken of val")
       .range(2, 1000);
+  cli.add_option(
+         "--detect", args.overrides.detect,
+         "say how many seeds show this difference in a column, e.g. test_top1=0.5; repeatable")
+      .value("COLUMN=DIFFERENCE");
+  cli.add_option("--equivalent", args.overrides.equivalent,
+                 "test whether rows lie within this margin of the first one, e.g. test_top1=1; "
+                 "repeatable")
+      .value("COLUMN=MARGIN");
   cli.add_option("--only", args.sweep.only, "only this row; repeatable").value("ROW");
   cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4").value("I/N");
   cli.add_flag("--fail-fast", args.sweep.fail_fast, "stop at the first failure");

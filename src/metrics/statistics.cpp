@@ -66,14 +66,15 @@ double student_bound(double inside, std::int64_t dof) {
   return (low + high) / 2;
 }
 
-Paired paired_by_seed(const std::map<std::int64_t, double>& a,
-                      const std::map<std::int64_t, double>& b) {
-  std::vector<double> differences;
-  for (const auto& [seed, value] : a) {
-    const auto other = b.find(seed);
-    if (other != b.end()) differences.push_back(value - other->second);
+double normal_below(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
+
+double normal_quantile(double share) {
+  double low = -40, high = 40;
+  for (int step = 0; step < 100; ++step) {
+    const double middle = (low + high) / 2;
+    (normal_below(middle) < share ? low : high) = middle;
   }
-  return {estimate(differences), exact_p(differences)};
+  return (low + high) / 2;
 }
 
 double exact_p(std::span<const double> differences) {

@@ -3,14 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
 namespace fovea::metrics {
 
-/// Mean and spread of n values. `std` divides by n - 1 and is NaN for a single value, which has none. The interval
-/// is mean -+ t(0.975, n - 1) std / sqrt(n), NaN below two values. No values: mean and std are NaN.
+/// Mean and spread of n values. `std` divides by n - 1 and is NaN for a single value, which has
+/// none. The interval is mean -+ t(0.975, n - 1) std / sqrt(n), NaN below two values. No values:
+/// mean and std are NaN.
 struct Estimate {
   std::int64_t n = 0;
   double mean = 0;
@@ -26,13 +26,15 @@ double student_inside(double t, std::int64_t dof);
 /// The t with P(|T| <= t) = inside, for inside in (0, 1): 2.776445 for 0.95 and 4.
 double student_bound(double inside, std::int64_t dof);
 
-/// Differences a - b of the runs whose seed both have.
+/// P(Z <= x) of the standard normal distribution, and the x with P(Z <= x) = share in (0, 1).
+double normal_below(double x);
+double normal_quantile(double share);
+
+/// Differences of pairs.
 struct Paired {
   Estimate difference;
-  double p = 0;  // exact_p of the differences; NaN without pairs
+  double p = 0;  // sign_flip_p of the differences; NaN without pairs
 };
-Paired paired_by_seed(const std::map<std::int64_t, double>& a,
-                      const std::map<std::int64_t, double>& b);
 
 /// Two-sided p-value of the paired randomisation test: the share of the 2^n ways to flip the signs
 /// of the differences that give a mean at least as far from 0. Complete up to 20 differences; NaN

@@ -42,15 +42,6 @@ TEST_CASE("statistics: Student's bounds equal the printed tables", "[metrics]") 
   CHECK(student_inside(student_bound(0.9, 7), 7) == Approx(0.9).epsilon(1e-12));
 }
 
-TEST_CASE("statistics: pairs are formed by seed, seeds of one side only are left out",
-          "[metrics]") {
-  const Paired paired =
-      paired_by_seed({{0, 2.0}, {1, 3.0}, {2, 5.0}, {9, 100.0}}, {{2, 1.0}, {0, 1.0}, {1, 1.0}});
-  CHECK(paired.difference.n == 3);
-  CHECK(paired.difference.mean == Approx(7.0 / 3));
-  CHECK(paired.p == 0.25);
-}
-
 TEST_CASE("statistics: the exact test counts the sign patterns", "[metrics]") {
   CHECK(exact_p(std::vector<double>{1, 2, 3, 4, 5}) == 0.0625);
   // Of the 8 sums only +-(3 + 2 - 1) and +-(3 + 2 + 1) are at least as far as 4.

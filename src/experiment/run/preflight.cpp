@@ -194,6 +194,17 @@ class SweepCheck {
       if (!is_measured(measured_, metric, known_))
         complaints_.add(unknown_metric("metrics", metric, measured_));
     }
+    check_columns("detect", ablation_.detect);
+    check_columns("equivalent", ablation_.equivalent);
+  }
+
+  // Of the columns that the table has; all that are measured, where those are the main ones.
+  void check_columns(const std::string& key, const std::map<std::string, double>& by_column) {
+    std::vector<std::string> shown = ablation_.metrics.empty() ? measured_ : ablation_.metrics;
+    for (std::string& column : shown) column = column_called(column, known_).name;
+    for (const auto& [name, value] : by_column) {
+      if (!is_measured(shown, name, known_)) complaints_.add(unknown_metric(key, name, shown));
+    }
   }
 
   void check_jobs() {

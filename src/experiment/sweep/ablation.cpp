@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -82,6 +84,8 @@ class Planner {
     result_.folds = overrides_.folds > 0 ? overrides_.folds : fields_.folds.value_or(0);
     choose_seeds();
     choose_metrics();
+    result_.detect = by_column(fields_.detect, "--detect", overrides_.detect);
+    result_.equivalent = by_column(fields_.equivalent, "--equivalent", overrides_.equivalent);
     load_published();
     std::vector<RowFields> rows = fields_.rows;
     // Without rows the axes alone make them, or the base is the only one.
@@ -124,10 +128,33 @@ class Planner {
   void choose_metrics() {
     result_.metrics = fields_.metrics;
     if (overrides_.folds == 0 || fields_.folds) return;
+    for (std::string& metric : result_.metrics) metric = of_val(metric);
+  }
+
+  static std::string of_val(const std::string& column) {
     const std::string test = "test_";
-    for (std::string& metric : result_.metrics) {
-      if (metric.starts_with(test)) metric = "val_" + metric.substr(test.size());
+    return column.starts_with(test) ? "val_" + column.substr(test.size()) : column;
+  }
+
+  std::map<std::string, double> by_column(const Value& of_file, const std::string& flag,
+                                          const std::vector<std::string>& of_line) const {
+    std::map<std::string, double> all;
+    const bool moved = overrides_.folds > 0 && !fields_.folds;
+    for (const auto& member : of_file.members())
+      all[moved ? of_val(member.key) : member.key] = member.value.as_double();
+    for (const std::string& text : of_line) {
+      const std::size_t cut = text.find('=');
+      double number = 0;
+      const char* end = text.data() + text.size();
+      const bool read = cut != std::string::npos && cut > 0 &&
+                        std::from_chars(text.data() + cut + 1, end, number).ptr == end;
+      FOVEA_CHECK(read && number > 0 && std::isfinite(number), ConfigError,
+                  fmt::format("{}: expected COLUMN=NUMBER with a number above 0, such as "
+                              "test_top1=0.5, got \"{}\"",
+                              flag, text));
+      all[text.substr(0, cut)] = number;
     }
+    return all;
   }
 
   void load_published() {

@@ -9,7 +9,8 @@
 //               "published": {"table": "Table 1", "row": "DGViT proj x4, dropout x2",
 //                             "columns": {"test_top1": "CIFAR-10"}}}],
 //     "axes": {"model.attention.num_heads": [2, 4, 8]},        // every combination, in every row
-//     "seeds": [0, 1, 2], "metrics": ["test_top1"], "published": "dgsa" }
+//     "seeds": [0, 1, 2], "metrics": ["test_top1"], "published": "dgsa",
+//     "detect": {"test_top1": 0.5}, "equivalent": {"test_top1": 1} }   // tables/verdict.h
 //
 // With "folds": 5 every row is cross-validated instead: trained once for each fold, with one seed.
 //
@@ -19,6 +20,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,10 +67,11 @@ struct Job {
 
 struct Ablation {
   std::string name;
-  std::string published;             // key of the paper, or ""
-  std::vector<std::int64_t> seeds;   // a single one with folds
-  std::int64_t folds = 0;            // of a cross-validation; 0: none
-  std::vector<std::string> metrics;  // empty: the main ones of the runs
+  std::string published;                             // key of the paper, or ""
+  std::vector<std::int64_t> seeds;                   // a single one with folds
+  std::int64_t folds = 0;                            // of a cross-validation; 0: none
+  std::vector<std::string> metrics;                  // empty: the main ones of the runs
+  std::map<std::string, double> detect, equivalent;  // differences and margins, by column
   std::vector<std::string> differs;  // what all rows differ in from the paper, in sentences
   std::vector<Row> rows;
   std::vector<Job> jobs;  // seed by seed or fold by fold, so that a whole table is there early
@@ -78,11 +81,13 @@ struct Ablation {
 
 /// What a user may add on the command line.
 struct AblationOverrides {
-  std::vector<std::string> set;     // "train.epochs=1", for every row, after all others
-  std::vector<std::int64_t> seeds;  // instead of those of the file, if any
+  std::vector<std::string> set = {};     // "train.epochs=1", for every row, after all others
+  std::vector<std::int64_t> seeds = {};  // instead of those of the file, if any
   /// Instead of those of the file; 0: those. Columns of test become those of val where the file
   /// itself has no folds.
   std::int64_t folds = 0;
+  /// "test_top1=0.5", beside those of the file or instead of them.
+  std::vector<std::string> detect = {}, equivalent = {};
 };
 
 /// Reads an ablation file and resolves every row. Throws FileError if the file is missing and

@@ -64,6 +64,10 @@ Fields<AblationFields> fields() {
            "folds of a cross-validation: every row is trained once for each, which is then its val "
            "part; null: none")
       .add("metrics", &F::metrics, "columns of the table; empty: the main ones of the runs")
+      .add_any("detect", &F::detect,
+               "differences by column; below the table stands how many runs show them")
+      .add_any("equivalent", &F::equivalent,
+               "margins by column; rows are tested for a difference to the first one within them")
       .add_any("published", &F::published, "key of the paper whose numbers go beside ours")
       .add("differs", &F::differs,
            "sentences on what all rows differ in from the paper, for below the table");
@@ -135,6 +139,14 @@ void check_row(RowFields& row, const std::string& path, const Value& published_k
   }
 }
 
+void check_differences(const Value& differences, const std::string& path) {
+  for (const auto& member : differences.members()) {
+    if (!member.value.is_number() || !(member.value.as_double() > 0))
+      fail(member.value, path + "." + member.key,
+           "expected number > 0, got " + schema::describe(member.value));
+  }
+}
+
 bool is_inside(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
          folder.end();
@@ -160,6 +172,11 @@ Value ablation_schema() {
   allow(root, "set", {type("object")});
   allow(root, "axes", {axes});
   allow(root, "seeds", {seeds});
+  Value differences = type("object");
+  differences.set("additionalProperties",
+                  Value::object({{"type", "number"}, {"exclusiveMinimum", 0}}));
+  allow(root, "detect", {differences});
+  allow(root, "equivalent", {differences});
   allow(root, "published", {type("string")});
   Value& properties = *root.find("properties");
   properties.set("extends", type("string"));
@@ -185,6 +202,10 @@ AblationFields read_ablation_file(const fs::path& file) {
   expect_object(result.axes, "axes");
   check_axes(result.axes);
   check_seeds(result.seeds);
+  expect_object(result.detect, "detect");
+  check_differences(result.detect, "detect");
+  expect_object(result.equivalent, "equivalent");
+  check_differences(result.equivalent, "equivalent");
   if (!result.published.is_null()) expect_string(result.published, "published");
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     RowFields& row = result.rows[i];

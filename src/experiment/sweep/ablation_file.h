@@ -34,7 +34,8 @@ struct AblationFields {
   schema::Value seeds;  // null where none are given
   std::optional<std::int64_t> folds;
   std::vector<std::string> metrics;
-  schema::Value published;  // string, or null
+  schema::Value detect, equivalent;  // objects of numbers above 0, by column
+  schema::Value published;           // string, or null
   std::vector<std::string> differs;
 };
 

@@ -204,6 +204,10 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
   if (ablation.metrics.empty()) results.columns = main_columns(runs, known, results.folds > 0);
   for (const std::string& name : ablation.metrics)
     results.columns.push_back(column_called(name, known));
+  for (const auto& [name, value] : ablation.detect)
+    results.detect[column_called(name, known).name] = value;
+  for (const auto& [name, value] : ablation.equivalent)
+    results.equivalent[column_called(name, known).name] = value;
   for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
     ResultRow row;
     row.name = ablation.rows[i].name;

@@ -49,6 +49,7 @@ struct Results {
   std::vector<std::int64_t> seeds;  // planned
   std::int64_t folds = 0;           // planned, of a cross-validation; 0: none
   std::vector<Column> columns;
+  std::map<std::string, double> detect, equivalent;  // by column: ablation.h
   std::vector<ResultRow> rows;
   bool complete = true;  // every row has every seed, or every fold
   /// What the runs themselves say and a reader must know, one sentence an item: selected on test,
@@ -65,7 +66,8 @@ Results collect_results(const Ablation& ablation, const std::filesystem::path& s
 /// last two, sums over the seeds, where values are missing, else null), parameters, macs,
 /// macs_paper, time_s, published {key, metrics {name: {table, row, column, mean, std}}}, changes,
 /// selected_on, min_per_epoch where known, differences {metric: {to, mean, ci95_low, ci95_high,
-/// pairs, p_exact, p_holm, paired_by, left_out}} and remarks about the whole table. left_out counts
+/// pairs, p_exact, p_holm, paired_by, left_out, verdict, bca95_low, bca95_high, detectable,
+/// equivalent {margin, p_holm}}} and remarks about the whole table. left_out counts
 /// the pairs where one of the two is undefined. Differences that are paired by case, because there
 /// is one seed, also have p_signed_rank. Metrics that are not finite are named in "nonfinite"; an
 /// interval or test that its pairs do not allow is null, as is the standard deviation of a single

@@ -86,30 +86,41 @@ std::string rows_text(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+// "p (Holm)" is "$p$ (Holm)", "95 % interval" "95\\,\\% interval".
+std::string title_in_latex(std::string title) {
+  if (title.starts_with("p (")) return "$p$" + title.substr(1);
+  const std::size_t percent = title.find(" % ");
+  if (percent != std::string::npos) title.replace(percent, 3, "\\,\\% ");
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
+
+// Numbers with a sign stand in math: "+2.50 to +3.10".
+std::string cell_in_latex(const std::string& cell) {
+  if (cell == "-") return "--";
+  if (cell[0] != '+' && cell[0] != '-') return latex_text(cell);
+  const std::size_t to = cell.find(" to ");
+  if (to == std::string::npos) return "$" + cell + "$";
+  return fmt::format("${}$ to ${}$", cell.substr(0, to), cell.substr(to + 4));
+}
+
 // The second part of the table: every row against the first.
 std::string differences_text(const Results& results, const std::vector<Difference>& all) {
-  std::vector<std::vector<std::string>> rows;
-  const bool missing = leaves_out_pairs(all);
-  for (const Difference& d : all) {
-    const metrics::Estimate& e = d.paired.difference;
-    const auto in_math = [&](double value) {
-      return std::isfinite(value) ? fmt::format("${}$", signed_text(value, d.decimals))
-                                  : std::string("--");
-    };
-    const std::string interval =
-        std::isfinite(e.low) ? in_math(e.low) + " to " + in_math(e.high) : "--";
-    std::string pairs = std::to_string(e.n);
-    if (missing) pairs += fmt::format(" & {}", d.left_out);
-    rows.push_back({latex_text(d.row), latex_text(d.metric), in_math(e.mean), interval, pairs,
-                    p_text(d.paired.p), p_text(d.holm)});
+  std::vector<std::vector<std::string>> rows(all.size());
+  std::vector<std::string> header;
+  std::string alignment;
+  for (const DifferenceColumn& column : difference_columns(all)) {
+    header.push_back(title_in_latex(column.title));
+    alignment += column.numeric ? 'r' : 'l';
+    for (std::size_t i = 0; i < all.size(); ++i)
+      rows[i].push_back(column.numeric ? cell_in_latex(column.cells[i])
+                                       : latex_text(column.cells[i]));
   }
   return fmt::format(
       "\n  \\medskip\n  {{\\footnotesize {}.}}\n\n"
-      "  \\begin{{tabular}}{{llrrrrr{}}}\n    \\toprule\n"
-      "    Row & Metric & Difference & 95\\,\\% interval & Pairs{} & $p$ (exact) & $p$ (Holm) "
-      "\\\\\n"
-      "    \\midrule\n{}    \\bottomrule\n  \\end{{tabular}}\n",
-      latex_text(difference_title(results, all)), missing ? "r" : "", missing ? " & Left out" : "",
+      "  \\begin{{tabular}}{{{}}}\n    \\toprule\n    {} \\\\\n    \\midrule\n"
+      "{}    \\bottomrule\n  \\end{{tabular}}\n",
+      latex_text(difference_title(results, all)), alignment, fmt::join(header, " & "),
       rows_text(rows));
 }
 

@@ -1,10 +1,13 @@
 // Inside of results_text.cpp and results_latex.cpp: what goes into which cell, whatever the markup.
 #pragma once
 
+#include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiment/tables/results.h"
+#include "metrics/verdict.h"
 
 namespace fovea::experiment {
 
@@ -69,7 +72,14 @@ struct Difference {
   std::string metric;
   int decimals = 2;
   metrics::Paired paired;
-  double holm = 0;  // adjusted over the rows of the metric
+  std::vector<double> values;  // of the pairs
+  double holm = 0;             // adjusted over the rows of the metric
+  metrics::Verdict verdict = metrics::Verdict::kNone;
+  std::int64_t tests = 0;  // rows of the metric that are tested
+  /// Of seeds: the smallest difference that so many pairs, spread as these, show (verdict.h).
+  std::optional<double> detectable;
+  std::optional<double> margin;         // of a test for equivalence
+  double p_equivalence = std::nan("");  // adjusted over the rows of the metric
   PairedBy by = PairedBy::kSeed;
   double p_signed_rank = 0;   // of cases: Wilcoxon's test beside that of the signs
   std::int64_t left_out = 0;  // cases or seeds where one of the two is undefined
@@ -80,18 +90,24 @@ struct Difference {
 /// two pairs are defined there is no interval, and no test.
 std::vector<Difference> differences(const Results& results);
 
-/// Whether any leaves out pairs where one of the two is undefined.
-bool leaves_out_pairs(const std::vector<Difference>& all);
 /// "Differences to ViT, paired by seed"
 std::string difference_title(const Results& results, const std::vector<Difference>& all);
 /// How the differences are to be read.
 inline constexpr const char* kDifferenceNote =
     "Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the "
-    "rows "
-    "of a metric.";
+    "rows of a metric. Better and worse: p (Holm) of at most 0.05, so at most 5 % of tables "
+    "without a true difference say either of a metric.";
 /// What else must be known of them: how small a p their seeds allow, or that they are of cases.
 std::vector<std::string> difference_remarks(const Results& results,
                                             const std::vector<Difference>& all);
+/// The columns of a table of differences, as text, and the cells of each. Columns that no
+/// difference has anything for are left out.
+struct DifferenceColumn {
+  std::string title;
+  std::vector<std::string> cells;  // by difference
+  bool numeric = true;
+};
+std::vector<DifferenceColumn> difference_columns(const std::vector<Difference>& all);
 /// "0.0625", "-" where there is none.
 std::string p_text(double p);
 

@@ -8,6 +8,7 @@
 #include "base/csv_field.h"
 #include "experiment/tables/results.h"
 #include "experiment/tables/results_layout.h"
+#include "metrics/bootstrap.h"
 
 namespace fovea::experiment {
 namespace {
@@ -83,6 +84,15 @@ Value differences_json(const Results& results, const std::vector<Difference>& al
                                       {"paired_by", name_of(d.by)}});
     if (d.by == PairedBy::kCase) difference.set("p_signed_rank", d.p_signed_rank);
     difference.set("left_out", d.left_out);
+    difference.set("verdict",
+                   d.verdict == metrics::Verdict::kNone ? Value() : Value(name_of(d.verdict)));
+    const metrics::Interval bca = metrics::bca_interval(d.values);
+    difference.set("bca95_low", bca.low);
+    difference.set("bca95_high", bca.high);
+    difference.set("detectable", d.detectable ? Value(*d.detectable) : Value());
+    if (d.margin)
+      difference.set("equivalent",
+                     Value::object({{"margin", *d.margin}, {"p_holm", d.p_equivalence}}));
     metrics.set(d.metric, difference);
   }
   return metrics;
@@ -97,22 +107,38 @@ std::string csv_count(const std::optional<std::int64_t>& count) {
   return count ? std::to_string(*count) : "";
 }
 
-// Returns how many pairs were left out, a column further on.
-std::string add_difference_cells(const Results& results, const std::vector<Difference>& all,
-                                 std::size_t row, const std::string& metric,
-                                 std::vector<std::string>& cells) {
+const Difference* find_difference(const std::vector<Difference>& all, std::size_t row,
+                                  const std::string& metric) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Difference& d) {
     return d.index == row && d.metric == metric;
   });
-  if (found == all.end()) {
+  return found == all.end() ? nullptr : &*found;
+}
+
+void add_difference_cells(const Results& results, const Difference* found,
+                          std::vector<std::string>& cells) {
+  if (found == nullptr) {
     cells.insert(cells.end(), 7, "");
-    return "";
+    return;
   }
   const metrics::Estimate& e = found->paired.difference;
   cells.insert(cells.end(), {csv_field(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
                              csv_number(e.high), std::to_string(e.n), csv_number(found->paired.p),
                              csv_number(found->holm)});
-  return std::to_string(found->left_out);
+}
+
+// The columns that tables got later, at the end.
+void add_verdict_cells(const Difference* found, std::vector<std::string>& cells) {
+  if (found == nullptr) {
+    cells.insert(cells.end(), 6, "");
+    return;
+  }
+  const metrics::Interval bca = metrics::bca_interval(found->values);
+  cells.insert(cells.end(),
+               {found->verdict == metrics::Verdict::kNone ? "" : name_of(found->verdict),
+                csv_number(bca.low), csv_number(bca.high),
+                found->detectable ? csv_number(*found->detectable) : "",
+                found->margin ? csv_number(*found->margin) : "", csv_number(found->p_equivalence)});
 }
 
 }  // namespace
@@ -155,7 +181,7 @@ std::string to_csv(const Results& results) {
       "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
       "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
       "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out,"
-      "folds\n";
+      "folds,verdict,bca95_low,bca95_high,detectable,equivalence_margin,p_equivalence\n";
   const std::vector<Difference> all = differences(results);
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
@@ -183,7 +209,8 @@ std::string to_csv(const Results& results) {
       cells.push_back(folds ? fmt::format("{}", fmt::join(row.seeds, " "))
                             : fmt::format("{}", fmt::join(runs, " ")));
       cells.push_back(fmt::format("{}", fmt::join(values, " ")));
-      const std::string left_out = add_difference_cells(results, all, r, metric.name, cells);
+      const Difference* found = find_difference(all, r, metric.name);
+      add_difference_cells(results, found, cells);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
       cells.push_back(row.selected_on);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(results.remarks, " "))));
@@ -192,8 +219,9 @@ std::string to_csv(const Results& results) {
       const metrics::Coverage coverage = coverage_of(metric);
       cells.push_back(coverage.complete() ? "" : std::to_string(coverage.defined));
       cells.push_back(coverage.complete() ? "" : std::to_string(coverage.compared));
-      cells.push_back(left_out);
+      cells.push_back(found == nullptr ? "" : std::to_string(found->left_out));
       cells.push_back(folds ? fmt::format("{}", fmt::join(runs, " ")) : "");
+      add_verdict_cells(found, cells);
       text += fmt::format("{}\n", fmt::join(cells, ","));
     }
   }

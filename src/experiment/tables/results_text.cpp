@@ -88,19 +88,10 @@ TextTable main_table(const Results& results, bool markdown) {
 
 TextTable difference_table(const std::vector<Difference>& all) {
   TextTable table;
-  table.header = {"row", "metric", "difference", "95 % interval", "pairs", "p (exact)", "p (Holm)"};
-  const bool missing = leaves_out_pairs(all);
-  if (missing) table.header.insert(table.header.begin() + 5, "left out");
-  for (const Difference& d : all) {
-    const metrics::Estimate& e = d.paired.difference;
-    table.rows.push_back(
-        {d.row, d.metric, std::isfinite(e.mean) ? signed_text(e.mean, d.decimals) : "-",
-         std::isfinite(e.low) ? fmt::format("{} to {}", signed_text(e.low, d.decimals),
-                                            signed_text(e.high, d.decimals))
-                              : "-",
-         std::to_string(e.n), p_text(d.paired.p), p_text(d.holm)});
-    std::vector<std::string>& cells = table.rows.back();
-    if (missing) cells.insert(cells.begin() + 5, std::to_string(d.left_out));
+  table.rows.resize(all.size());
+  for (const DifferenceColumn& column : difference_columns(all)) {
+    table.header.push_back(column.title);
+    for (std::size_t i = 0; i < all.size(); ++i) table.rows[i].push_back(column.cells[i]);
   }
   return table;
 }

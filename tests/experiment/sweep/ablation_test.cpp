@@ -172,7 +172,7 @@ TEST_CASE("ablation: mistakes are named with file, line and column", "[experimen
   CHECK(
       complaint_about(R"({"base": "base.json", "row": []})") ==
       R"(a.json:1:23: row: unknown key; did you mean "rows"? (known: name, base, set, rows, axes, )"
-      "seeds, folds, metrics, published, differs)");
+      "seeds, folds, metrics, detect, equivalent, published, differs)");
   CHECK(complaint_about(R"({"base": "base.json", "rows": [{"name": "x", "sets": {}}]})") ==
         R"(a.json:1:46: rows.0.sets: unknown key; did you mean "set"? (known: name, extends, set, )"
         "published, differs)");
@@ -259,4 +259,23 @@ TEST_CASE("ablation: rows are found by name or slug", "[experiment]") {
       R"(--only dgvit-x3: no row called so; did you mean "dgvit-x4"?; run with --list to see all)");
   CHECK(slug_of("  λ = 0.8 (paper) ") == "0-8-paper");
   CHECK(slug_of("λ") == "row");
+}
+
+TEST_CASE("ablation: differences to detect and margins, of the file and of the command line",
+          "[experiment]") {
+  const Folder folder("margins");
+  write("a.json", R"({"base": {}, "detect": {"test_top1": 0.5, "test_loss": 2},
+                      "equivalent": {"test_top1": 1}})");
+  const Ablation ablation = load_ablation("a.json", kind(), {.detect = {"test_top1=0.25"}});
+  CHECK(ablation.detect == std::map<std::string, double>{{"test_loss", 2}, {"test_top1", 0.25}});
+  CHECK(ablation.equivalent == std::map<std::string, double>{{"test_top1", 1}});
+  CHECK(complaint_about(R"({"base": {}, "detect": {"test_top1": 0}})") ==
+        "a.json:1:38: detect.test_top1: expected number > 0, got 0 (integer)");
+  for (const char* text : {"top1", "=1", "test_top1=", "test_top1=-1", "test_top1=1%"}) {
+    INFO(text);
+    CHECK(complaint_about(R"({"base": {}})", {.equivalent = {text}}) ==
+          "--equivalent: expected COLUMN=NUMBER with a number above 0, such as test_top1=0.5, got "
+          "\"" +
+              std::string(text) + "\"");
+  }
 }
