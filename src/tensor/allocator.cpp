@@ -159,6 +159,7 @@ Block CachingAllocator::take_idle(std::int64_t size) {
   piece.idle = false;
   const std::int64_t absent = std::exchange(piece.absent, 0);
   stats_.bytes_absent -= absent;
+  made_again_ += absent;
   const std::int64_t rest = found.size - size;
   if (large(size) && rest >= kRest) {
     piece.size = size;
@@ -248,7 +249,8 @@ Block CachingAllocator::allocate(std::int64_t bytes) {
   stats_.bytes_in_use += block.size;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
   most_in_use_ = std::max(most_in_use_, stats_.bytes_in_use);
-  while (!present_.empty() && stats_.bytes_reserved - stats_.bytes_absent > most_in_use_ + kSpare)
+  const std::int64_t spare = kSpare + std::min(made_again_ / 8, most_in_use_ / 8);
+  while (!present_.empty() && stats_.bytes_reserved - stats_.bytes_absent > most_in_use_ + spare)
     forget_oldest();
   return block;
 }
@@ -284,6 +286,7 @@ void CachingAllocator::trim() {
   const std::lock_guard lock(mutex_);
   trim_locked();
   most_in_use_ = stats_.bytes_in_use;
+  made_again_ = 0;
 }
 
 void CachingAllocator::trim_locked() {

@@ -191,6 +191,36 @@ TEST_CASE("allocator: what lies idle between blocks that live goes back to the s
   CHECK(memory.held.empty());
 }
 
+TEST_CASE("allocator: what every step of a loop needs again is no longer given back", "[tensor]") {
+  Counted memory;
+  MemorySource source = memory.source();
+  std::int64_t forgotten = 0;
+  source.forget = [&](Buffer, std::int64_t bytes) {
+    forgotten += bytes;
+    return bytes;
+  };
+  CachingAllocator allocator(source);
+  // Rests between blocks that stay; each request of a step fits into one of them alone.
+  const std::vector<std::int64_t> rests = {3 * kMiB, 8 * kMiB, 20 * kMiB, 48 * kMiB};
+  std::vector<Block> kept;
+  for (const std::int64_t rest : rests) {
+    allocator.release(allocator.allocate(20 * kMiB + rest));
+    kept.push_back(allocator.allocate(20 * kMiB));
+  }
+  const auto step = [&] {
+    const std::int64_t before = forgotten;
+    for (const std::int64_t rest : rests) allocator.release(allocator.allocate(rest));
+    return forgotten - before;
+  };
+  for (int i = 0; i < 50; ++i) step();
+  CHECK(forgotten > 0);
+  CHECK(step() == 0);
+  const MemoryStats stats = allocator.stats();
+  CHECK(stats.bytes_reserved - stats.bytes_absent <=
+        stats.peak_bytes + stats.peak_bytes / 8 + CachingAllocator::kSpare);
+  for (const Block& block : kept) allocator.release(block);
+}
+
 TEST_CASE("allocator: memory of the host that was given back is there when it is written",
           "[tensor][host]") {
   const MemorySource heap = heap_memory();
