@@ -21,11 +21,12 @@ class WholeLinearHeads : LinearHeads<S> {
  public:
   WholeLinearHeads(ThreadPool& pool, const LinearAttentionArgs& args,
                    const LinearAttentionInputs& in, const LinearAttentionSums& sums, bool known)
-      : Base(pool, args, in), sums_(sums), joined_(of_heads(this->matrix_size())) {
+      : Base(pool, args, in), sums_(sums) {
     if (!known) sum_keys();
     count_keys();
+    if (has_columns()) joined_ = of_heads(this->matrix_size());
     if (by_magnitude()) levels_ = of_heads(width_);
-    this->for_heads([&](Pair at) { join(at); });
+    if (has_columns() || by_magnitude()) this->for_heads([&](Pair at) { join(at); });
   }
 
   void forward(const Tensor& out) const {
@@ -55,15 +56,21 @@ class WholeLinearHeads : LinearHeads<S> {
 
  private:
   bool by_magnitude() const { return args_.magnitude.on; }
+  // Whether the columns of S have factors of their own: lambda, or beta where it is given.
+  bool has_columns() const { return args_.two_maps() || in_.beta.defined(); }
   Tensor of_heads(std::int64_t size) const {
     return scratch<C>(args_.batch * args_.heads * size, in_.q);
   }
 
   C* products(Pair at) const { return this->of_head(sums_.products, this->matrix_size(), at); }
   C* key_sums(Pair at) const { return this->of_head(sums_.keys, depth_, at); }
-  // The matrix that features are multiplied by: [S1; -lambda S2] of a head, or c beta S by
-  // magnitude.
-  C* joined(Pair at) const { return this->of_head(joined_, this->matrix_size(), at); }
+  // The matrix that features are multiplied by, and a factor: [S1; -lambda S2] of a head, or S; by
+  // magnitude c S, or c beta S.
+  C* joined(Pair at) const {
+    return has_columns() ? this->of_head(joined_, this->matrix_size(), at) : products(at);
+  }
+  C factor(Pair at) const { return by_magnitude() && !has_columns() ? scale(at) : C{1}; }
+  C scale(Pair at) const { return this->scale_of(keys_[static_cast<std::size_t>(at.item)]); }
   // What is subtracted, by magnitude: gamma u.
   C* levels(Pair at) const { return this->of_head(levels_, width_, at); }
   static const C* parameter_of(const Tensor& x, Pair at, std::int64_t width) {
@@ -120,39 +127,71 @@ class WholeLinearHeads : LinearHeads<S> {
   }
 
   void results(Pair at, std::int64_t first, std::int64_t rows, const Rows& b) const {
-    times({rows, width_, depth_}, b.u, depth_, joined(at), b.y);
+    times({rows, width_, depth_}, b.u, depth_, joined(at), b.y, {.alpha = factor(at)});
     if (by_magnitude())
       this->loops().magnitude_rows(b.m.beta, b.m.gamma, levels(at), 0, b.y, rows, width_);
     this->hide_queries(at.item, first, rows, width_, b.y);
   }
 
-  // The sums over the keys: S, s and u.
+  // Where the sums over an item's keys of a head are added up: S, s and u.
+  struct KeySums {
+    C *products, *keys, *values;
+  };
+
+  // An item that is one stretch adds to the results themselves.
   void sum_keys() const {
+    if (this->is_one_stretch(args_.keys)) {
+      this->for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
+        const auto of_head = [&](std::int64_t head) { return results_of({stretch.item, head}); };
+        for (std::int64_t head = 0; head < args_.heads; ++head) {
+          const KeySums to = of_head(head);
+          std::fill_n(to.products, this->matrix_size(), C{0});
+          std::fill_n(to.keys, depth_, C{0});
+          if (by_magnitude()) std::fill_n(to.values, width_, C{0});
+        }
+        add_keys(stretch, of_head);
+      });
+      return;
+    }
+    const auto sums_of = [&](const Tensor& sums, Pair at) {
+      return KeySums{this->matrix_of(sums, at), this->row_sums(sums, at),
+                     this->value_sums(sums, at)};
+    };
     const Tensor total =
         this->sum_stretches(args_.keys, [&](const Stretch& stretch, const Tensor& sums) {
-          Scratch<C> memory(kRows * (2 * depth_ + width_), in_.q);
-          C* k = memory.allocate(kRows * depth_);
-          C* room = memory.allocate(kRows * depth_);
-          C* v = memory.allocate(kRows * width_);
-          this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-            this->near_keys(stretch.item, first + rows, next);
-            for (std::int64_t head = 0; head < args_.heads; ++head) {
-              const Pair at{stretch.item, head};
-              const Pair in_part{0, head};
-              this->key_features(at, first, rows, k, this->row_sums(sums, in_part));
-              this->values(at, first, rows, v);
-              if (by_magnitude())
-                this->loops().sum_rows(nullptr, v, rows, width_, this->value_sums(sums, in_part));
-              const C* turned = this->rotates() ? this->rotated(false, first, rows, k, room) : k;
-              this->add_outer(turned, v, rows, this->matrix_of(sums, in_part));
-            }
-          });
+          add_keys(stretch, [&](std::int64_t head) { return sums_of(sums, {0, head}); });
         });
     this->for_heads([&](Pair at) {
-      std::copy_n(this->matrix_of(total, at), this->matrix_size(), products(at));
-      std::copy_n(this->row_sums(total, at), depth_, key_sums(at));
-      if (by_magnitude())
-        std::copy_n(this->value_sums(total, at), width_, this->of_head(sums_.values, width_, at));
+      const KeySums from = sums_of(total, at), to = results_of(at);
+      std::copy_n(from.products, this->matrix_size(), to.products);
+      std::copy_n(from.keys, depth_, to.keys);
+      if (by_magnitude()) std::copy_n(from.values, width_, to.values);
+    });
+  }
+
+  KeySums results_of(Pair at) const {
+    return {products(at), key_sums(at),
+            by_magnitude() ? this->of_head(sums_.values, width_, at) : nullptr};
+  }
+
+  // sums_of(head): KeySums
+  template <class SumsOf>
+  void add_keys(const Stretch& stretch, const SumsOf& sums_of) const {
+    Scratch<C> memory(kRows * (2 * depth_ + width_), in_.q);
+    C* k = memory.allocate(kRows * depth_);
+    C* room = memory.allocate(kRows * depth_);
+    C* v = memory.allocate(kRows * width_);
+    this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+      this->near_keys(stretch.item, first + rows, next);
+      for (std::int64_t head = 0; head < args_.heads; ++head) {
+        const Pair at{stretch.item, head};
+        const KeySums to = sums_of(head);
+        this->key_features(at, first, rows, k, to.keys);
+        this->values(at, first, rows, v);
+        if (by_magnitude()) this->loops().sum_rows(nullptr, v, rows, width_, to.values);
+        const C* turned = this->rotates() ? this->rotated(false, first, rows, k, room) : k;
+        this->add_outer(turned, v, rows, to.products);
+      }
     });
   }
 
@@ -169,18 +208,20 @@ class WholeLinearHeads : LinearHeads<S> {
   }
 
   void join(Pair at) const {
-    C* to = joined(at);
-    const std::int64_t size = this->matrix_size();
-    std::copy_n(products(at), size, to);
-    if (args_.two_maps()) {
-      const C* lambda = in_.lambda.template data<C>() + at.head * width_;
-      for (std::int64_t i = size / 2; i < size; ++i) to[i] *= -lambda[i % width_];
+    if (has_columns()) {
+      const C* s = products(at);
+      C* to = joined(at);
+      const C* lambda = parameter_of(in_.lambda, at, width_);
+      const C* beta = parameter_of(in_.beta, at, width_);
+      const C c = by_magnitude() ? scale(at) : C{1};
+      for (std::int64_t row = 0; row < depth_; ++row, s += width_, to += width_) {
+        const bool second = args_.two_maps() && row >= dim_;
+        for (std::int64_t i = 0; i < width_; ++i)
+          to[i] = s[i] * (second ? -lambda[i] : beta != nullptr ? c * beta[i] : c);
+      }
     }
     if (!by_magnitude()) return;
-    const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
-    const C* beta = parameter_of(in_.beta, at, width_);
     const C* gamma = parameter_of(in_.gamma, at, width_);
-    for (std::int64_t i = 0; i < size; ++i) to[i] *= beta ? scale * beta[i % width_] : scale;
     const C* values = this->of_head(sums_.values, width_, at);
     for (std::int64_t i = 0; i < width_; ++i)
       levels(at)[i] = gamma ? gamma[i] * values[i] : values[i];
@@ -191,7 +232,6 @@ class WholeLinearHeads : LinearHeads<S> {
   // Writes the gradients of queries, residual and gates; returns those of `joined`, s, `levels` and
   // the weight.
   Tensor query_gradients(const Tensor& dout, const LinearAttentionGradients& to) const {
-    const Tensor turned = transposed([&](Pair at) { return joined(at); });
     return this->sum_stretches(args_.queries, [&](const Stretch& stretch, const Tensor& sums) {
       const Rows b(*this);
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
@@ -205,11 +245,10 @@ class WholeLinearHeads : LinearHeads<S> {
           this->finish_backward(at, first, rows, b.y, dout, to, b.dy, b.finish,
                                 this->weight_sums(sums, 0));
           this->hide_queries(at.item, first, rows, width_, b.dy);
-          const C* by = this->of_head(turned, this->matrix_size(), at);
           if (by_magnitude()) {
-            magnitude_gradients(at, first, rows, by, b, sums);
+            magnitude_gradients(at, first, rows, b, sums);
           } else {
-            divided_gradients(at, first, rows, by, b, sums);
+            divided_gradients(at, first, rows, b, sums);
           }
           if (to.q.defined()) this->put_maps(b.dq, to.q, q_, at, first, rows);
         }
@@ -217,12 +256,12 @@ class WholeLinearHeads : LinearHeads<S> {
     });
   }
 
-  // `by`: the transpose of `joined`. u and q are both divided by the denominators.
-  void divided_gradients(Pair at, std::int64_t first, std::int64_t rows, const C* by, const Rows& b,
+  // u and q are both divided by the denominators.
+  void divided_gradients(Pair at, std::int64_t first, std::int64_t rows, const Rows& b,
                          const Tensor& sums) const {
     const Pair in_part{0, at.head};
     this->add_outer(b.u, b.dy, rows, this->matrix_of(sums, in_part));
-    times({rows, depth_, width_}, b.dy, width_, by, b.du);
+    times_transposed({rows, depth_, width_}, b.dy, joined(at), b.du);
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     for (std::int64_t map = 0; map < maps_; ++map) {
       this->loops().query_gradient_rows(
@@ -231,14 +270,13 @@ class WholeLinearHeads : LinearHeads<S> {
     }
   }
 
-  // mala 3.2, with u and M of `joined`: dP = beta dy, dM += u^T dP, du = dP M^T,
-  // dbeta = dy . P = dy M^T . u, dgamma = -dy . gamma u.
-  void magnitude_gradients(Pair at, std::int64_t first, std::int64_t rows, const C* by,
-                           const Rows& b, const Tensor& sums) const {
+  // mala 3.2, with u and f M, `factor` and `joined`: dP = beta dy, dM += f u^T dP, du = f dP M^T,
+  // dbeta = dy . P = f dy M^T . u, dgamma = -dy . gamma u.
+  void magnitude_gradients(Pair at, std::int64_t first, std::int64_t rows, const Rows& b,
+                           const Tensor& sums) const {
     const Pair in_part{0, at.head};
     const auto& loops = this->loops();
-    const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
-    times({rows, depth_, width_}, b.dy, width_, by, b.du);
+    times_transposed({rows, depth_, width_}, b.dy, joined(at), b.du, {.alpha = factor(at)});
     loops.row_dots(b.du, depth_, b.u, depth_, rows, depth_, b.dbeta);
     loops.row_dots(b.dy, width_, levels(at), 0, rows, width_, b.dgamma);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -246,13 +284,14 @@ class WholeLinearHeads : LinearHeads<S> {
       b.m.gamma[r] = -b.m.gamma[r];
     }
     this->weigh_backward(rows, b.m, b.dbeta, b.dgamma, b.dz);
-    for (std::int64_t r = 0; r < rows; ++r) b.dz[r] *= scale;
+    const C c = scale(at);
+    for (std::int64_t r = 0; r < rows; ++r) b.dz[r] *= c;
     loops.sum_rows(b.m.gamma, b.dy, rows, width_, this->value_sums(sums, in_part));
     if (args_.magnitude.beta) {
       loops.scale_rows(b.m.beta, b.dy, rows, width_);
       loops.scale_rows(b.m.beta, b.du, rows, depth_);
     }
-    this->add_outer(b.u, b.dy, rows, this->matrix_of(sums, in_part));
+    this->add_outer(b.u, b.dy, rows, this->matrix_of(sums, in_part), factor(at));
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     loops.magnitude_gradient_rows(args_.feature_map, key_sums(at), 0, b.dz, b.q, b.dq, rows, depth_,
                                   this->row_sums(sums, in_part));
@@ -260,51 +299,49 @@ class WholeLinearHeads : LinearHeads<S> {
 
   // Turns the gradient of `joined` into that of S, and writes that of lambda.
   void part_lambda(const Tensor& sums, const Tensor& dlambda) const {
-    for (std::int64_t head = 0; head < args_.heads; ++head) {
+    this->pool_.run(args_.heads, [&](std::int64_t head) {
       const C* lambda = in_.lambda.template data<C>() + head * width_;
-      C* gradient = dlambda.defined() ? dlambda.template data<C>() + head * width_ : nullptr;
-      if (gradient != nullptr) std::fill_n(gradient, width_, C{0});
+      C* gradient = start_gradient(dlambda, head);
+      const std::int64_t half = this->matrix_size() / 2;
       for (std::int64_t item = 0; item < args_.batch; ++item) {
-        const C* s = products({item, head});
-        C* ds = this->matrix_of(sums, {item, head});
-        for (std::int64_t i = this->matrix_size() / 2; i < this->matrix_size(); ++i) {
-          if (gradient != nullptr) gradient[i % width_] -= ds[i] * s[i];
-          ds[i] *= -lambda[i % width_];
-        }
+        const Pair at{item, head};
+        part(lambda, C{-1}, products(at) + half, dim_, this->matrix_of(sums, at) + half, gradient);
       }
-    }
+    });
   }
 
   // The same by magnitude, for the gradients of `joined` and `levels`.
   void part_magnitude(const Tensor& sums, const LinearAttentionGradients& to) const {
-    const auto start = [&](const Tensor& x) {
-      if (x.defined()) std::fill_n(x.template data<C>(), args_.heads * width_, C{0});
-    };
-    start(to.beta);
-    start(to.gamma);
-    for (std::int64_t i = 0; i < args_.batch * args_.heads; ++i) {
-      const Pair at{i / args_.heads, i % args_.heads};
-      const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
-      part(parameter_of(in_.beta, at, width_), scale, products(at), this->matrix_size(),
-           this->matrix_of(sums, at), to.beta, at);
-      part(parameter_of(in_.gamma, at, width_), C{1}, this->of_head(sums_.values, width_, at),
-           width_, this->value_sums(sums, at), to.gamma, at);
-    }
+    if (!in_.beta.defined() && !in_.gamma.defined()) return;
+    this->pool_.run(args_.heads, [&](std::int64_t head) {
+      C* dbeta = start_gradient(to.beta, head);
+      C* dgamma = start_gradient(to.gamma, head);
+      for (std::int64_t item = 0; item < args_.batch; ++item) {
+        const Pair at{item, head};
+        if (const C* beta = parameter_of(in_.beta, at, width_))
+          part(beta, scale(at), products(at), depth_, this->matrix_of(sums, at), dbeta);
+        if (const C* gamma = parameter_of(in_.gamma, at, width_))
+          part(gamma, C{1}, this->of_head(sums_.values, width_, at), 1, this->value_sums(sums, at),
+               dgamma);
+      }
+    });
   }
 
-  // Turns d, the gradient of scale * parameter * x, into that of x; adds that of the parameter.
-  void part(const C* parameter, C scale, const C* x, std::int64_t size, C* d, const Tensor& to,
-            Pair at) const {
-    C* gradient = to.defined() ? to.template data<C>() + at.head * width_ : nullptr;
-    for (std::int64_t i = 0; i < size; ++i) {
-      d[i] *= scale;
-      if (gradient != nullptr) gradient[i % width_] += d[i] * x[i];
-      if (parameter != nullptr) d[i] *= parameter[i % width_];
+  C* start_gradient(const Tensor& x, std::int64_t head) const {
+    if (!x.defined()) return nullptr;
+    return std::fill_n(x.template data<C>() + head * width_, width_, C{0}) - width_;
+  }
+
+  // Turns d, the gradient of factor * parameter * x, into that of x; adds that of the parameter.
+  void part(const C* parameter, C factor, const C* x, std::int64_t rows, C* d, C* gradient) const {
+    for (std::int64_t row = 0; row < rows; ++row, x += width_, d += width_) {
+      for (std::int64_t i = 0; gradient != nullptr && i < width_; ++i)
+        gradient[i] += factor * d[i] * x[i];
+      for (std::int64_t i = 0; i < width_; ++i) d[i] *= factor * parameter[i];
     }
   }
 
   void key_gradients(const Tensor& sums, const LinearAttentionGradients& to) const {
-    const Tensor turned = transposed([&](Pair at) { return this->matrix_of(sums, at); });
     this->for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
       Scratch<C> memory(kRows * (4 * depth_ + 2 * width_), in_.q);
       C* k = memory.allocate(kRows * depth_);
@@ -327,8 +364,7 @@ class WholeLinearHeads : LinearHeads<S> {
           }
           if (!to.k.defined()) continue;
           load_rows<S>(in_.v, args_.v, at, first, rows, v);
-          times({rows, depth_, width_}, v, width_, this->of_head(turned, this->matrix_size(), at),
-                du);
+          times_transposed({rows, depth_, width_}, v, this->matrix_of(sums, at), du);
           if (this->rotates()) this->rotated(true, first, rows, du, dk);
           this->loops().key_gradient_rows(args_.feature_map, this->row_sums(sums, at), 0, k, dk,
                                           rows, depth_);
@@ -345,16 +381,6 @@ class WholeLinearHeads : LinearHeads<S> {
       std::copy_n(this->value_sums(sums, at), width_, dv + r * width_);
     times({rows, width_, depth_}, u, depth_, this->matrix_of(sums, at), dv,
           {.accumulate = by_magnitude()});
-  }
-
-  // The matrices (depth, width) of all heads as (width, depth).
-  template <class Matrix>
-  Tensor transposed(const Matrix& matrix) const {
-    const Tensor turned = of_heads(this->matrix_size());
-    this->for_heads([&](Pair at) {
-      this->transpose(matrix(at), this->of_head(turned, this->matrix_size(), at));
-    });
-    return turned;
   }
 
   const LinearAttentionSums& sums_;

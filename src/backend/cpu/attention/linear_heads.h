@@ -118,6 +118,9 @@ class LinearHeads {
     });
   }
 
+  bool is_one_stretch(std::int64_t tokens) const {
+    return tokens > 0 && stretch_length(tokens) >= tokens;
+  }
   std::int64_t stretch_length(std::int64_t tokens) const {
     const std::int64_t pieces =
         piece_count(args_.batch * tokens * args_.heads * matrix_size(),
@@ -153,6 +156,7 @@ class LinearHeads {
     const std::int64_t of_item = divide_up(tokens, stretch_length(tokens));
     const std::int64_t size = sums_size();
     const Tensor parts = stretch_sums(tokens, body);
+    if (of_item == 1) return parts;
     const Tensor total = scratch<C>(args_.batch * size, in_.q);
     for (std::int64_t item = 0; item < args_.batch; ++item)
       sum_parts(pool_, parts.template data<C>() + item * of_item * size, of_item, size,
@@ -319,9 +323,10 @@ class LinearHeads {
     return by.over_keys ? scale / keys : scale;
   }
 
-  // m (depth, width) += left^T right, of `rows` rows.
-  void add_outer(const C* left, const C* right, std::int64_t rows, C* m) const {
-    transposed_times({depth_, width_, rows}, left, depth_, right, m, {.accumulate = true});
+  // m (depth, width) += factor left^T right, of `rows` rows.
+  void add_outer(const C* left, const C* right, std::int64_t rows, C* m, C factor = 1) const {
+    transposed_times({depth_, width_, rows}, left, depth_, right, m,
+                     {.alpha = factor, .accumulate = true});
   }
 
   // Whether a norm, a gate or a residual sum follows the heads' results.
@@ -387,13 +392,6 @@ class LinearHeads {
       for (std::int64_t r = 0; r < rows; r += at_once)
         put_gradients(from + r * depth_ + i * maps.width, maps.width, to, *maps.layouts[i], at,
                       first + r, at_once);
-    }
-  }
-
-  // (depth, width) as (width, depth).
-  void transpose(const C* from, C* to) const {
-    for (std::int64_t i = 0; i < depth_; ++i) {
-      for (std::int64_t j = 0; j < width_; ++j) to[j * depth_ + i] = from[i * width_ + j];
     }
   }
 
