@@ -58,10 +58,17 @@ std::vector<experiment::Opened> open_all(const EvalArguments& args,
   return opened;
 }
 
+// Runs of a sweep are called "sweep/row".
+std::string ensemble_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  return name + "-ensemble";
+}
+
 io::fs::path results_folder(const EvalArguments& args, const std::string& name,
                             std::string_view split) {
   if (!args.out.empty()) return args.out;
-  if (args.runs.size() > 1) return experiment::default_folder("eval", name + "-ensemble") / split;
+  if (args.runs.size() > 1)
+    return experiment::default_folder("eval", ensemble_name(name)) / split;
   const io::fs::path run = args.runs.front();
   if (io::fs::is_directory(run)) return run / "eval" / split;
   return experiment::default_folder("eval", name) / split;

@@ -66,7 +66,7 @@ std::string with_classes(const std::string& classes) {
 
 TEST_CASE("eval: several classifiers are scored by the mean of their probabilities", "[cli]") {
   const TestFolder folder("cli-eval-ensemble");
-  const std::string text = R"({"name": "tiny", "dataset": {"type": "digits", "root": ")" +
+  const std::string text = R"({"name": "sweep/tiny", "dataset": {"type": "digits", "root": ")" +
                            source_dir() + R"(/datasets/digits",
     "limit": {"train": 60, "test": 20}},
     "model": {"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
@@ -93,10 +93,16 @@ TEST_CASE("eval: several classifiers are scored by the mean of their probabiliti
   const CliResult shown = run_cli("eval", {a, c, "--out", folder.path("shown").string()});
   REQUIRE(shown.code == 0);
   CHECK_THAT(shown.out,
-             Catch::StartsWith("tiny (20 samples of test, the mean of the probabilities of 2 "
+             Catch::StartsWith("sweep/tiny (20 samples of test, the mean of the probabilities of 2 "
                                "runs)\n  run 1: " +
                                a) &&
                  Catch::Contains("run 1       run 2    ensemble\n"));
+
+  const CliResult in_default =
+      in_shell(fmt::format("cd {} && eval a b.fovea --quiet", folder.path().string()));
+  INFO(in_default.err);
+  CHECK(in_default.code == 0);
+  CHECK(io::fs::exists(folder.path("eval/sweep-tiny-ensemble/test/results.json")));
 
   const std::string masks = trained(folder, "masks", with_classes("\"num_classes\": 3,"));
   const std::string out = folder.path("none").string();
