@@ -83,6 +83,22 @@ class Reader {
 
 }  // namespace
 
+bool RowLines::goes_on_behind(std::string_view line) {
+  bool begins = !quoted_;  // a field
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool quote = line[i] == '"';
+    if (quoted_) {
+      const bool twice = quote && i + 1 < line.size() && line[i + 1] == '"';
+      if (twice) ++i;
+      quoted_ = !quote || twice;
+    } else {
+      quoted_ = begins && quote;
+    }
+    begins = line[i] == separator_;
+  }
+  return quoted_;
+}
+
 std::vector<CsvRow> parse_csv(std::string_view text, char separator, bool quotes,
                               const std::string& name, std::int64_t first_line) {
   return Reader(text, separator, quotes, name, first_line).rows();

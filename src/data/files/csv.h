@@ -20,4 +20,16 @@ struct CsvRow {
 std::vector<CsvRow> parse_csv(std::string_view text, char separator, bool quotes,
                               const std::string& name, std::int64_t first_line = 1);
 
+/// For rows that are read line by line: a row with quoted fields may have several.
+class RowLines {
+ public:
+  explicit RowLines(char separator) : separator_(separator) {}
+  /// Takes the next line, without its end; true if a quoted field goes on behind it.
+  bool goes_on_behind(std::string_view line);
+
+ private:
+  char separator_;
+  bool quoted_ = false;
+};
+
 }  // namespace fovea::data

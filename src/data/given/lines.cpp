@@ -37,7 +37,8 @@ std::optional<std::string> Lines::next() {
   return line;
 }
 
-// The next block of a file; the next line of standard input, so that nobody waits for more.
+// The next block of a file; of standard input the next line, so that nobody waits for more, or as
+// much of it as fills a block.
 bool Lines::fill() {
   constexpr std::size_t kBlock = std::size_t{1} << 20;
   at_ = 0;
@@ -46,8 +47,14 @@ bool Lines::fill() {
     block_.resize(kBlock);
     block_.resize(file_->read_at(offset_, std::as_writable_bytes(std::span(block_))));
     offset_ += block_.size();
-  } else if (std::getline(std::cin, block_) && !std::cin.eof()) {
-    block_ += '\n';
+  } else {
+    block_.resize(kBlock);
+    std::cin.getline(block_.data(), static_cast<std::streamsize>(kBlock));
+    const auto read = static_cast<std::size_t>(std::cin.gcount());
+    const bool whole = !std::cin.eof() && !std::cin.fail();  // counted with its end
+    if (std::cin.fail() && !std::cin.eof() && read > 0) std::cin.clear();
+    block_.resize(read);
+    if (whole) block_.back() = '\n';
   }
   return !block_.empty();
 }

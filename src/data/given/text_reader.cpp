@@ -68,9 +68,12 @@ struct TextReader::State {
     std::optional<std::string> text = next_line();
     row_begins = lines.number();
     if (!text) return std::nullopt;
-    while (quotes && std::count(text->begin(), text->end(), '"') % 2 != 0) {
+    RowLines row(separator);
+    bool open = quotes && row.goes_on_behind(*text);
+    while (open) {
       const std::optional<std::string> more = lines.next();
       if (!more || text->size() > kMostLineBytes) break;  // parse_csv says that it is never closed
+      open = row.goes_on_behind(*more);
       *text += '\n';
       *text += to_utf8(*more, encoding);
     }
@@ -105,11 +108,11 @@ struct TextReader::State {
   std::string text_of_object(const std::string& line) const {
     std::vector<std::string> parts;
     try {
-      const schema::Value object = schema::parse(line, "line");
+      const schema::Value object =
+          schema::parse(line, lines.name(), {}, static_cast<int>(row_begins));
       for (const std::string& column : columns) parts.push_back(object.at(column).as_string());
     } catch (const ConfigError& error) {
-      throw UnreadableRow(fmt::format("{}:{}: {}; expected an object with a text as \"{}\"",
-                                      lines.name(), row_begins, error.what(),
+      throw UnreadableRow(fmt::format("{}; expected an object with a text as \"{}\"", error.what(),
                                       fmt::join(columns, "\" and \"")));
     }
     return fmt::format("{}", fmt::join(parts, " "));

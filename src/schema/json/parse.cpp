@@ -25,8 +25,8 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& file, const Limits& limits)
-      : text_(text), file_(file), limits_(limits) {}
+  Parser(std::string_view text, const std::string& file, const Limits& limits, int first_line)
+      : text_(text), file_(file), limits_(limits), line_(first_line) {}
 
   Value document() {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") at_ = 3;  // byte order mark
@@ -305,18 +305,19 @@ class Parser {
   const std::string& file_;
   Limits limits_;
   std::size_t at_ = 0;
-  int line_ = 1;
+  int line_;
   int column_ = 1;
   std::vector<std::string> path_;
 };
 
 }  // namespace
 
-Value parse(std::string_view text, const std::string& file_name, const Limits& limits) {
+Value parse(std::string_view text, const std::string& file_name, const Limits& limits,
+            int first_line) {
   FOVEA_CHECK(text.size() <= limits.bytes, ConfigError,
               fmt::format("{}: too long: {} bytes, expected at most {}", file_name, text.size(),
                           limits.bytes));
-  return Parser(text, file_name, limits).document();
+  return Parser(text, file_name, limits, first_line).document();
 }
 
 }  // namespace fovea::schema

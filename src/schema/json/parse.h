@@ -18,6 +18,8 @@ struct Limits {
 /// One JSON value; `//` and `/* */` comments are allowed, trailing commas are not. `file_name` is
 /// used in messages and origins. Throws ConfigError `file:line:column: what, what was expected` for
 /// every syntax error, duplicate key, number outside int64 or double, bad UTF-8 or crossed limit.
-Value parse(std::string_view text, const std::string& file_name, const Limits& limits = {});
+/// `first_line`: the number of the first line of the text.
+Value parse(std::string_view text, const std::string& file_name, const Limits& limits = {},
+            int first_line = 1);
 
 }  // namespace fovea::schema

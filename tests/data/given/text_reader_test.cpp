@@ -60,6 +60,12 @@ TEST_CASE("text reader: a column of a table", "[data]") {
                     Catch::Contains("has no column \"reviews\"; did you mean \"review\"? (its "
                                     "columns: review, stars); choose with --column"));
   CHECK_THROWS_AS(read(folder.path / "a.csv", "", {}), FileError);
+  // A quote in the middle of a field is text: the rows behind it are there.
+  const auto inches = read(folder.path / "c.csv", "text\n5\" pipe\n\"7\"\"\"\nlast\n");
+  REQUIRE(inches.size() == 3);
+  CHECK(inches[0].text == "5\" pipe");
+  CHECK(inches[1].text == "7\"");
+  CHECK(inches[2].text == "last");
   CHECK_THROWS_AS(read(folder.path / "a.txt", "a\n", {"text"}), ConfigError);
 }
 
@@ -70,8 +76,9 @@ TEST_CASE("text reader: members of JSON lines", "[data]") {
                           "{\"text\": \"c\"}\n");
   REQUIRE(texts.size() == 4);
   CHECK(texts[0].text == "a\nb");
-  CHECK_THAT(texts[1].problem, Catch::Contains("a.jsonl:2: ") && Catch::Contains("\"text\""));
-  CHECK_THAT(texts[2].problem, Catch::Contains("a.jsonl:3: "));
+  CHECK_THAT(texts[1].problem, Catch::Contains("a.jsonl:2:10: ") && Catch::Contains("\"text\"") &&
+                                   !Catch::Contains("line:"));
+  CHECK_THAT(texts[2].problem, Catch::Contains("a.jsonl:3:2: ") && !Catch::Contains("a.jsonl:3: "));
   CHECK(texts[3].text == "c");
   CHECK(texts[3].name == "a.jsonl:4");
 }
