@@ -208,8 +208,11 @@ std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& s
       static_cast<std::size_t>(std::max_element(target.begin(), target.end()) - target.begin());
   const double others = std::max(target[(worst + 1) % 3], target[(worst + 2) % 3]);
   const double least_sides = std::min(sides[(worst + 1) % 3], sides[(worst + 2) % 3]);
-  if (target[worst] > kAnisotropic * others && sides[worst] * kAnisotropic < least_sides)
-    target[worst] = std::max(others, percentile_of(along(spacings, worst), 10));
+  if (target[worst] > kAnisotropic * others && sides[worst] * kAnisotropic < least_sides) {
+    const double tenth = percentile_of(along(spacings, worst), 10);
+    // nnU-Net's constant: the axis stays the coarsest.
+    target[worst] = tenth < others ? others + 1e-5 : tenth;
+  }
   return target;
 }
 

@@ -161,6 +161,12 @@ TEST_CASE("volumes: the plan's spacing", "[data][volumes]") {
   CHECK(target_spacing(spacings, flat)[0] == Approx(5.6));
   CHECK(target_spacing(spacings, flat)[1] == Approx(1.5));
   CHECK(target_spacing(spacings, deep)[0] == Approx(8));
+  // Slices that are nearer than the pixels of the others are wide: no finer than these, and the
+  // coarsest axis all the same (nnunetv2 2.x, determine_fullres_target_spacing).
+  std::vector<std::array<double, 3>> mixed(9, {8, 1.5, 1.5});
+  mixed.insert(mixed.end(), 3, {1, 1.5, 1.5});
+  const std::vector<VolumeSides> few(12, {10, 256, 256});
+  CHECK(target_spacing(mixed, few)[0] == Approx(1.50001).epsilon(1e-9));
 }
 
 TEST_CASE("volumes: holes count as inside, what reaches the border does not", "[data][volumes]") {
@@ -281,9 +287,9 @@ TEST_CASE("volumes: a changed label of a large file is never taken from the cach
     folder.write(std::string("labelsTr/") + name + ".nii", labels.bytes());
   }
   const auto labelled = [&] {
-    const auto d = volumes("nnunet", folder,
-                           R"("split": {"val": 0.5}, "cache_folder": ")" + cache.path.string() +
-                               "\"");
+    const auto d =
+        volumes("nnunet", folder,
+                R"("split": {"val": 0.5}, "cache_folder": ")" + cache.path.string() + "\"");
     const auto mask = d->get(0).at("mask").values<std::int64_t>();
     return std::count(mask.begin(), mask.end(), 1);
   };
