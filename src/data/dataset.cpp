@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -24,7 +25,17 @@ Dataset::Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptio
       train_noise_(resolved(noise.train, kind)),
       eval_noise_(resolved(noise.eval, kind)),
       noise_types_(kind.types),
-      host_(DeviceType::kCpu, heap_memory(), nullptr) {}
+      host_(DeviceType::kCpu, heap_memory(), nullptr) {
+  // Scores, tables and files go by these names, also where a description brings them.
+  std::set<std::string> names;
+  for (const std::string& name : class_names()) {
+    FOVEA_CHECK(!name.empty(), FileError,
+                fmt::format("dataset: class {} has an empty name; expected a name", names.size()));
+    FOVEA_CHECK(
+        names.insert(name).second, FileError,
+        fmt::format("dataset: two classes are called \"{}\"; expected names that differ", name));
+  }
+}
 
 std::vector<std::string> Dataset::notes() const {
   std::vector<std::string> all = part_->notes();

@@ -157,6 +157,13 @@ TEST_CASE("described data: what is damaged or of another kind is refused", "[dat
   refuses(R"({"format": 1, "samples": {"images": {"class_names": ["a"], "label_values": [1, 2],
               "height": 8, "width": 8}}})",
           "label_values has 2 numbers; expected 1");
+  const auto named = [](const char* names) {
+    return fmt::format(
+        R"({{"format": 1, "samples": {{"images": {{"class_names": {}, "height": 8, "width": 8}}}}}})",
+        names);
+  };
+  refuses(named(R"(["a", "b", "a"])"), "two classes are called \"a\"");
+  refuses(named(R"(["a", ""])"), "class 1 has an empty name");
 }
 
 TEST_CASE("described data: sets without such files are known where options say enough", "[data]") {
