@@ -141,6 +141,26 @@ Ids TextDataset::ids_of(const std::vector<std::string>& words) const {
   return ids;
 }
 
+ReadText TextDataset::read(std::string_view text) const {
+  ReadText read;
+  read.words = tokenise(options_.tokeniser, text);
+  if (const auto kept = static_cast<std::size_t>(options_.max_len); read.words.size() > kept) {
+    read.cut = std::ssize(read.words) - options_.max_len;
+    read.words.resize(kept);
+  }
+  read.ids = ids_of(read.words);
+  if (read.words.empty()) read.words = {vocabulary_->token(Vocabulary::kUnknown)};
+  return read;
+}
+
+std::vector<std::size_t> ReadText::unknown() const {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == Vocabulary::kUnknown) places.push_back(i);
+  }
+  return places;
+}
+
 std::int64_t TextDataset::length(std::int64_t i) const {
   return std::min<std::int64_t>(options_.max_len, std::ssize(ids_[static_cast<std::size_t>(i)]));
 }

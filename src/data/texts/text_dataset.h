@@ -56,6 +56,16 @@ class TextPart final : public Part {
   std::vector<std::vector<std::int32_t>> words_;
 };
 
+/// What a network reads of a text: the words in front, some of which it does not know.
+struct ReadText {
+  std::vector<std::string> words;  // the first max_len; of a text without words the one unknown
+  Ids ids;                         // of these
+  std::int64_t cut = 0;            // words behind them
+
+  /// Places of the words that are not in the vocabulary.
+  std::vector<std::size_t> unknown() const;
+};
+
 /// Samples hold "tokens" and "label".
 class TextDataset final : public Dataset {
  public:
@@ -93,6 +103,7 @@ class TextDataset final : public Dataset {
   std::vector<std::string> words_of(std::string_view text) const;
   /// A text without words is one unknown word.
   Ids ids_of(const std::vector<std::string>& words) const;
+  ReadText read(std::string_view text) const;
 
  private:
   void number_words();

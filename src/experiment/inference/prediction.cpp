@@ -20,6 +20,7 @@
 #include "experiment/file/experiment.h"
 #include "experiment/inference/ensemble.h"
 #include "experiment/inference/eval_results.h"
+#include "experiment/inference/lost_words.h"
 #include "experiment/inference/predict_inputs.h"
 #include "experiment/inference/predict_journal.h"
 #include "experiment/inference/predicted_files.h"
@@ -286,14 +287,18 @@ class Prediction {
       add_text(texts, {fmt::format("text {}", i + 1), "", request_.texts[i]});
     for (const fs::path& file : request_.inputs) {
       data::TextReader reader(file, request_.columns, texts.options().encoding);
+      const std::int64_t before = texts_read_;
       while (!counts_.stopped) {
         std::optional<data::GivenText> text = reader.next();
         if (!text) break;
         add_text(texts, std::move(*text));
       }
+      if (texts_read_ == before && !counts_.stopped)
+        observer_.noted(fmt::format("{}: holds no text", file.string()));
     }
     predict_waiting();
     finish();
+    if (const std::string note = lost_.text(); !note.empty()) observer_.noted(note);
   }
 
   // Texts of about equal length share a batch, so that little of it is padding: this many batches
@@ -307,6 +312,7 @@ class Prediction {
     if (text.problem.empty() && blank && texts.options().on_empty != data::OnEmpty::kKeep)
       text.problem = fmt::format("{}: holds no word; expected a text", text.name);
     if (!text.problem.empty()) return say_failed(text.problem);
+    lost_.add(texts.read(text.text));
     waiting_.push_back({std::move(text), index});
     if (std::ssize(waiting_) >= kSortedBatches * batch_size()) predict_waiting();
   }
@@ -321,9 +327,11 @@ class Prediction {
     std::vector<std::string> sorted;
     for (const std::size_t place : order) sorted.push_back(waiting_[place].given.text);
     std::vector<std::vector<float>> probabilities(waiting_.size());
+    std::int64_t done = 0;
     each_batch(
         [&](const data::Dataset& like) { return data::given_texts(data::texts_of(like), sorted); },
         [&](const data::Batch& batch, const Tensor& rows) {
+          done += batch.size();
           for (std::int64_t k = 0; k < batch.size(); ++k) {
             const auto values = rows.rows(k, k + 1).host_values<float>();
             const auto sample =
@@ -333,7 +341,7 @@ class Prediction {
           counts_.stopped = observer_.stops();
           return !counts_.stopped;
         });
-    if (!counts_.stopped) {  // else some have no probabilities
+    if (done == std::ssize(waiting_)) {  // else some have no probabilities
       for (std::size_t i = 0; i < waiting_.size(); ++i) {
         const auto& [given, index] = waiting_[i];
         table().add(class_row(given.name, given.file, index, probabilities[i]));
@@ -359,6 +367,7 @@ class Prediction {
   std::optional<PredictedObjects> objects_;  // of detectors
   std::int64_t texts_read_ = 0;
   std::vector<WaitingText> waiting_;  // read and not yet predicted
+  LostWords lost_;
 };
 
 }  // namespace

@@ -34,12 +34,7 @@ struct TextInput {
   std::string text;
 };
 
-// One text as a run reads it.
-struct Reading {
-  std::vector<std::string> words;
-  std::int64_t unknown = 0;  // words that are not in the vocabulary
-};
-using Readings = std::vector<std::vector<Reading>>;  // by run, by input
+using Readings = std::vector<std::vector<data::ReadText>>;  // by run, by input
 
 std::vector<TextInput> text_inputs(const FigureRequest& request) {
   const data::TextDataset& dataset = data::texts_of(request.runs.front().samples);
@@ -66,15 +61,9 @@ std::vector<TextInput> text_inputs(const FigureRequest& request) {
 }
 
 // Runs the network and says what its tokens are.
-Reading read_text(RolledOut& one, const std::string& text) {
-  const data::TextDataset& dataset = data::texts_of(one.run.samples);
-  Reading reading;
-  reading.words = dataset.words_of(text);
-  const data::Ids ids = dataset.ids_of(reading.words);
-  reading.unknown = std::count(ids.begin(), ids.end(), data::Vocabulary::kUnknown);
-  if (reading.words.empty())
-    reading.words = {dataset.vocabulary().token(data::Vocabulary::kUnknown)};
-  const Tensor batch = Tensor::from(ids, {1, std::ssize(ids)}, one.run.host);
+data::ReadText read_text(RolledOut& one, const std::string& text) {
+  data::ReadText reading = data::texts_of(one.run.samples).read(text);
+  const Tensor batch = Tensor::from(reading.ids, {1, std::ssize(reading.ids)}, one.run.host);
   one.seen.push_back(observe(one.run.model, ops::to(batch, one.run.device)));
   return reading;
 }
@@ -91,23 +80,24 @@ Canvas text_picture(const std::vector<RolledOut>& all, const Readings& readings,
     figure.panels.push_back(
         {fmt::format("{} ({}): {}", one.run.title, one.policy(), one.predicted(i)),
          readings[k][i].words, token_weights(one.seen[i], one.rollout), one.quantity(),
-         one.even_share_of(i)});
+         one.even_share_of(i), readings[k][i].unknown(), readings[k][i].cut});
   }
   return render(figure);
 }
 
 std::string word_weights(const std::vector<RolledOut>& all, const std::vector<TextInput>& inputs,
                          const Readings& readings) {
-  std::string csv = "run,input,prediction,position,word,weight\n";
+  std::string csv = "run,input,prediction,position,word,weight,unknown\n";
   for (std::size_t k = 0; k < all.size(); ++k) {
     const RolledOut& one = all[k];
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto weights = token_weights(one.seen[i], one.rollout);
-      const std::vector<std::string>& words = readings[k][i].words;
+      const auto& [words, ids, cut] = readings[k][i];
       for (std::size_t word = 0; word < words.size(); ++word) {
-        csv +=
-            fmt::format("{},{},{},{},{},{}\n", csv_field(one.run.title), csv_field(inputs[i].name),
-                        csv_field(one.predicted(i)), word, csv_field(words[word]), weights[word]);
+        csv += fmt::format("{},{},{},{},{},{},{}\n", csv_field(one.run.title),
+                           csv_field(inputs[i].name), csv_field(one.predicted(i)), word,
+                           csv_field(words[word]), weights[word],
+                           ids[word] == data::Vocabulary::kUnknown ? 1 : 0);
       }
     }
   }
@@ -122,12 +112,11 @@ Explorer word_explorer(const std::vector<RolledOut>& all, const std::vector<Text
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     ExplorerSample sample{inputs[i].name, {}, {}};
     for (std::size_t k = 0; k < all.size(); ++k) {
-      const Reading& reading = readings[k][i];
+      const data::ReadText& reading = readings[k][i];
       ExplorerModel model = explorer_model(all[k], i);
-      if (reading.unknown > 0) {
-        model.note +=
-            fmt::format(", {} of {} words unknown", reading.unknown, reading.words.size());
-      }
+      if (const std::size_t unknown = reading.unknown().size(); unknown > 0)
+        model.note += fmt::format(", {} of {} words unknown", unknown, reading.words.size());
+      if (reading.cut > 0) model.note += fmt::format(", {} more words cut", reading.cut);
       model.tokens.assign(static_cast<std::size_t>(model.prefix_tokens), kClassToken);
       model.tokens.insert(model.tokens.end(), reading.words.begin(), reading.words.end());
       sample.models.push_back(std::move(model));
@@ -142,7 +131,7 @@ void draw_text_rollout(const FigureRequest& request, const TextRolloutOptions& o
   const std::vector<TextInput> inputs = text_inputs(request);
   Readings readings;
   for (RolledOut& one : all) {
-    std::vector<Reading>& own = readings.emplace_back();
+    std::vector<data::ReadText>& own = readings.emplace_back();
     for (const TextInput& input : inputs) own.push_back(read_text(one, input.text));
   }
   std::vector<std::string> names, files;

@@ -54,6 +54,13 @@ TEST_CASE("text_csv: classes, words, labels and names", "[data]") {
   CHECK(train.ids_of(train.words_of("Good  unheard-of")) ==
         Ids{train.vocabulary().id("good"), Vocabulary::kUnknown});
   CHECK(train.ids_of({}) == Ids{Vocabulary::kUnknown});
+  const ReadText read = train.read("good unheard-of good good good good");
+  CHECK(read.words == std::vector<std::string>{"good", "unheard-of", "good", "good"});
+  CHECK(read.ids == train.ids_of(read.words));
+  CHECK(read.unknown() == std::vector<std::size_t>{1});
+  CHECK(read.cut == 2);
+  CHECK(train.read("").words == std::vector<std::string>{"<unk>"});
+  CHECK(train.read("").unknown().size() == 1);
   CHECK(train.vocabulary().token(train.encode(0)[1]) == "good");
   CHECK(&texts.test->vocabulary() == &train.vocabulary());
   for (std::int64_t i = 0; i < train.size(); ++i) {

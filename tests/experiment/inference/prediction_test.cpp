@@ -12,6 +12,7 @@
 #include "data/files/pictures/image_file.h"
 #include "experiment/file/experiment.h"
 #include "experiment/run/run_folder.h"
+#include "schema/load.h"
 #include "tests/experiment/fixture.h"
 #include "tests/support/paths.h"
 
@@ -24,9 +25,9 @@ namespace {
 struct Watcher final : PredictObserver {
   std::int64_t batches = 1000;
   std::function<void()> then = [] {};
-  std::vector<std::string> failures = {};
+  std::vector<std::string> failures = {}, notes = {};
 
-  void noted(const std::string&) override {}
+  void noted(const std::string& note) override { notes.push_back(note); }
   void failed(const std::string& message) override { failures.push_back(message); }
   void progressed(std::int64_t, std::int64_t) override { then(); }
   bool stops() override { return --batches <= 0; }
@@ -112,6 +113,46 @@ schema::Value text_classifier() {
     "model": {"type": "dgt", "embed_dim": 16, "depth": 1, "attention": {"num_heads": 2}}})");
   return resolve(load_unresolved("texts.json", {}));
 }
+
+}  // namespace
+
+TEST_CASE("predict: texts that are predicted are written when a pass is stopped", "[experiment]") {
+  const experiment::test::Folder folder("predict_texts_stopped");
+  Run run(text_classifier(), {});
+  Watcher watcher;
+  watcher.batches = 1;
+  const PredictCounts counts =
+      predict({&run}, {.inputs = {}, .texts = {"good", "bad", "a film"}, .out = "out"}, watcher);
+  CHECK(counts.stopped);
+  CHECK(counts.predicted == 3);
+  CHECK(io::read_text("out/predictions.csv").find("text 3") != std::string::npos);
+}
+
+TEST_CASE("predict: of texts, unknown words and words that are cut are counted", "[experiment]") {
+  const experiment::test::Folder folder("predict_lost_words");
+  schema::Value config = text_classifier();
+  schema::set_path(config, "dataset.max_len", std::int64_t{3});
+  Run run(config, {});
+  Watcher watcher;
+  predict({&run},
+          {.inputs = {},
+           .texts = {"a good film", "a brave new film about a film", "bad"},
+           .out = "out"},
+          watcher);
+  REQUIRE(watcher.notes.size() == 1);
+  CHECK(watcher.notes[0] ==
+        "2 of 11 words are not in the vocabulary, in 1 of 3 texts; 1 of 3 texts are longer than "
+        "dataset.max_len: 4 words were cut");
+  Watcher silent;
+  predict({&run}, {.inputs = {}, .texts = {"a good film", "bad"}, .out = "known"}, silent);
+  CHECK(silent.notes.empty());
+  experiment::test::write("empty.txt", "\n");
+  Watcher told;
+  CHECK(predict({&run}, {.inputs = {"empty.txt"}, .out = "none"}, told).predicted == 0);
+  CHECK(told.notes == std::vector<std::string>{"empty.txt: holds no text"});
+}
+
+namespace {
 
 // Ends passes after every number of steps, and continues them.
 void check_continues(const schema::Value& config, PredictRequest request) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
@@ -20,6 +21,8 @@ constexpr double kBackground = 1.4;    // height of a token's background, in tex
 constexpr double kPadding = 0.22;      // at both ends of a token, in text sizes
 constexpr double kTokenGap = 0.16;     // between tokens, in text sizes
 constexpr std::size_t kLongest = 400;  // bytes of a token that are looked at
+constexpr double kDot = 0.1;           // of the line below an unknown token, in text sizes
+constexpr double kSmaller = 2;         // notes and numbers against tokens, in units
 
 struct PlacedToken {
   Rect rect;
@@ -28,8 +31,23 @@ struct PlacedToken {
 
 struct Column {
   std::vector<PlacedToken> tokens;  // from (0, 0)
-  double height = 0;
+  std::vector<std::string> notes;   // lines below them
+  double tokens_height = 0, height = 0;
 };
+
+double note_spacing(const TextFigure& f) { return kLineSpacing * (f.text_size - kSmaller); }
+
+// What a reader must know of the network's view of the text.
+std::string note_of(const TextPanel& panel) {
+  std::string note;
+  if (const std::size_t unknown = panel.unknown.size(); unknown > 0)
+    note = fmt::format("dotted: {} of {} words {} not in the vocabulary", unknown,
+                       panel.tokens.size(), unknown == 1 ? "is" : "are");
+  if (panel.cut > 0)
+    note += fmt::format("{}{} more word{} behind these {} cut", note.empty() ? "" : "; ", panel.cut,
+                        panel.cut == 1 ? "" : "s", panel.cut == 1 ? "is" : "are");
+  return note;
+}
 
 void check(const TextFigure& f) {
   FOVEA_CHECK(!f.panels.empty(), ShapeError,
@@ -45,6 +63,11 @@ void check(const TextFigure& f) {
                 fmt::format("text figure: {} has {} tokens and {} weights; expected as many of "
                             "both, and one or more",
                             panel.name, panel.tokens.size(), panel.weights.size()));
+    for (const std::size_t place : panel.unknown) {
+      FOVEA_CHECK(place < panel.tokens.size(), ShapeError,
+                  fmt::format("text figure: {}: unknown token {} of {}", panel.name, place,
+                              panel.tokens.size()));
+    }
   }
 }
 
@@ -64,7 +87,10 @@ Column flow(const TextPanel& panel, const TextFigure& f) {
     x += width + kTokenGap * size;
     if (token.find('\n') != std::string::npos) x = f.column_width;  // the next begins a line
   }
-  column.height = y + kLineHeight * size;
+  column.tokens_height = y + kLineHeight * size;
+  if (const std::string note = note_of(panel); !note.empty())
+    column.notes = wrap_text(note, size - kSmaller, f.column_width);
+  column.height = column.tokens_height + static_cast<double>(column.notes.size()) * note_spacing(f);
   return column;
 }
 
@@ -79,6 +105,19 @@ void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure&
     painter.rectangle(rect, colour);
     painter.text({rect.centre_x(), rect.centre_y()}, column.tokens[i].text,
                  {f.text_size, readable_on(colour), Align::kCentre, false});
+    if (!std::ranges::binary_search(panel.unknown, i)) continue;
+    const double inside = kPadding * f.text_size, y = rect.bottom() - kDot * f.text_size;
+    const std::array<Point, 2> ends = {Point{rect.x + inside, y}, Point{rect.right() - inside, y}};
+    painter.line(
+        ends, {readable_on(colour), kDot * f.text_size, {kDot * f.text_size, kDot * f.text_size}});
+  }
+}
+
+void draw_notes(const Column& column, const TextFigure& f, Point origin, Painter& painter) {
+  double y = origin.y + column.tokens_height + note_spacing(f) / 2;
+  for (const std::string& line : column.notes) {
+    painter.text({origin.x, y}, line, {f.text_size - kSmaller, kInk, Align::kLeft, false});
+    y += note_spacing(f);
   }
 }
 
@@ -122,8 +161,8 @@ Canvas render(const TextFigure& figure) {
   double bar_height = 0;
   for (std::size_t i = 0; i < heats.size(); ++i) {
     bars.push_back(bar_of(heats[i], limits[i], figure.scale, figure.sequential, heats.size()));
-    bar_height =
-        std::max(bar_height, colour_bar_breadth(bars.back(), figure.column_width, size - 2, false));
+    bar_height = std::max(
+        bar_height, colour_bar_breadth(bars.back(), figure.column_width, size - kSmaller, false));
   }
   std::vector<Column> columns;
   double tallest = 0;
@@ -148,7 +187,8 @@ Canvas render(const TextFigure& figure) {
                  fit_text(panel.name, size + 1, figure.column_width),
                  {size + 1, kInk, Align::kLeft, false});
     draw_tokens(panel, columns[i], figure, limits[i][0], {x, top}, painter);
-    draw_colour_bar(bars[i], {x, legend}, figure.column_width, size - 2, false, painter);
+    draw_notes(columns[i], figure, {x, top}, painter);
+    draw_colour_bar(bars[i], {x, legend}, figure.column_width, size - kSmaller, false, painter);
     x += figure.column_width + kColumnGap;
   }
   return canvas;

@@ -15,9 +15,12 @@ namespace fovea::visualise {
 struct TextPanel {
   std::string name;
   std::vector<std::string> tokens;
-  std::vector<double> weights;  // one for each token, e.g. mean_row of a rollout
-  Quantity quantity;            // what they are
-  double even = 0;              // even_share() of them
+  std::vector<double> weights;            // one for each token, e.g. mean_row of a rollout
+  Quantity quantity;                      // what they are
+  double even = 0;                        // even_share() of them
+  std::vector<std::size_t> unknown = {};  // ascending places of tokens that no
+                                          // vocabulary has
+  std::int64_t cut = 0;                   // tokens behind the last, which the network does not read
 };
 
 struct TextFigure {
@@ -32,8 +35,9 @@ struct TextFigure {
 
 /// Tokens flow into lines of the column's width; a token that holds a line break ends its line, one
 /// that is wider than a line is cut with an ellipsis. A colour bar with the panel's own numbers
-/// stands below each. Control characters are drawn as symbols. Letters come from DejaVu Sans from
-/// left to right and unjoined: right-to-left scripts are better read in the explorer.
+/// stands below each. Unknown tokens are underlined with dots; how many they are, and how many were
+/// cut, is said below the text. Control characters are drawn as symbols. Letters come from DejaVu
+/// Sans from left to right and unjoined: right-to-left scripts are better read in the explorer.
 /// Throws ShapeError if there is no panel or weights do not fit tokens, ConfigError for a column
 /// narrower than 4 text sizes, a text size outside [6, 100] or a factor outside [1, 8], and what
 /// limits_of throws.

@@ -104,6 +104,36 @@ TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualis
   CHECK(box_of(canvas, colour_of(kHeat, 1)).right < 60 + 16);
 }
 
+TEST_CASE("text figure: unknown words have a dotted line, and what was cut is said",
+          "[visualise]") {
+  TextFigure f = sentences();
+  const Canvas before = render(f);
+  // Where the first 60 rows of pixels, those of the words, differ.
+  const auto changed = [&](const Canvas& now) {
+    Box box;
+    for (std::int64_t y = 0; y < 60; ++y) {
+      for (std::int64_t x = 0; x < now.width; ++x) {
+        if (now.at(x, y) == before.at(x, y)) continue;
+        box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x),
+               std::max(box.bottom, y)};
+      }
+    }
+    return box;
+  };
+  f.panels[0].cut = 30;
+  CHECK(changed(render(f)).right == -1);
+  CHECK(render(f).height > before.height + 8);
+  f.panels[0].cut = 0;
+  f.panels[0].unknown = {0};
+  const Box line = changed(render(f));
+  CHECK(line.left >= 16);
+  CHECK(line.right < 16 + 50);  // below "draws" alone
+  CHECK(line.height() <= 3);
+  CHECK(render(f).height > before.height + 8);
+  f.panels[0].unknown = {4};
+  CHECK_THROWS_AS(render(f), ShapeError);
+}
+
 TEST_CASE("text figure: panels stand side by side, each with its own numbers", "[visualise]") {
   TextFigure f = sentences();
   const std::int64_t one = render(f).width;
