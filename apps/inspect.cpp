@@ -120,7 +120,7 @@ int summarise(const Arguments& args, bool json) {
   const models::DataShape shape = experiment::data_shape(e);
   auto summary = experiment::summarise(
       [&](const Device& device) { return experiment::make_model(e, device, shape); },
-      experiment::sample_shape(e, shape), e.train.batch_size, 0);
+      experiment::sample_shape(e, shape), e.train.batch_size);
   // With its loss and optimiser, and without what train.freeze spares.
   summary.train_peak_bytes = experiment::step_peak_bytes(e, shape);
   const std::string size = experiment::cost_size_text(e);  // of tables, where it is another one
@@ -331,7 +331,7 @@ int main(int argc, char** argv) {
   apps::Options curves = cli.add_subcommand(
       "curves",
       "learning curves of runs in one picture, a colour for each; of runs that differ in their "
-      "seed alone the mean and a band of one standard deviation");
+      "seed or fold alone the mean and a band of one standard deviation");
   curves.add_option("RUN", args.runs, "folders of runs made by train, or of sweeps made by ablate")
       .required()
       .value("FOLDER");

@@ -29,7 +29,7 @@ Summary count_costs(const Experiment& experiment, const models::DataShape& shape
   models::DataShape of = shape;
   bring_to_cost_size(counted, of);
   return summarise([&](const Device& device) { return make_model(counted, device, of); },
-                   sample_shape(counted, of), counted.train.batch_size, 0);
+                   sample_shape(counted, of), counted.train.batch_size);
 }
 
 std::string cost_size_text(const Experiment& experiment) {

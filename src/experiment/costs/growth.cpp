@@ -57,8 +57,8 @@ Cost counted(const Experiment& e) {
   const models::DataShape shape = data_shape(e);
   const Summary summary =
       summarise([&](const Device& device) { return make_model(e, device, shape); },
-                sample_shape(e, shape), e.train.batch_size, 0);
-  return {.macs = summary.macs, .peak_bytes = summary.train_peak_bytes};
+                sample_shape(e, shape), e.train.batch_size);
+  return {.macs = summary.macs, .peak_bytes = step_peak_bytes(e, shape)};
 }
 
 double timed(TrainingStep& step) {

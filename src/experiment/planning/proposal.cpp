@@ -118,7 +118,7 @@ void measure(const Value& resolved, models::DataShape shape, Proposal& proposal)
   proposal.peak_bytes = step_peak_bytes(e, shape);
   const Summary costs =
       summarise([&](const Device& device) { return make_model(e, device, shape); },
-                sample_shape(e, shape), 1, 0);
+                sample_shape(e, shape), 1);
   proposal.macs = costs.macs * proposal.plan.batch_size * kPassesOfStep;
 }
 

@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/parts/split.h"
 #include "experiment/file/experiment.h"
 #include "experiment/file/experiment_kind.h"
 #include "experiment/run/runner.h"
+#include "schema/load.h"
 #include "visualise/plots/run_names.h"
 
 namespace fovea::experiment {
@@ -20,8 +22,8 @@ namespace {
 struct CurveRun {
   std::filesystem::path folder;
   std::string name;
-  std::string settings;  // what results depend on, but for the seed
-  std::int64_t seed = 0;
+  std::string settings;  // what results depend on, but for the draw
+  std::string draw;      // seed and fold
   std::vector<metrics::MetricInfo> metrics;
 };
 
@@ -33,13 +35,19 @@ bool has_begun(const std::filesystem::path& run) {
 std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder,
                                            std::vector<std::string>& notes) {
   if (io::fs::exists(folder / "config.json")) return {folder};
-  FOVEA_CHECK(io::fs::is_directory(folder / "runs"), FileError,
-              fmt::format("{}: is neither the folder of a run (config.json) nor of a sweep (runs/)",
-                          folder.string()));
+  const std::filesystem::path runs = folder / "runs";
+  const bool sweep = io::fs::is_directory(runs);
   std::vector<std::filesystem::path> all, begun;
-  for (const auto& entry : io::fs::directory_iterator(folder / "runs")) {
-    if (entry.is_directory()) all.push_back(entry.path());
+  if (sweep || io::fs::is_directory(folder)) {
+    for (const auto& entry : io::fs::directory_iterator(sweep ? runs : folder)) {
+      if (entry.is_directory() && (sweep || io::fs::exists(entry.path() / "config.json")))
+        all.push_back(entry.path());
+    }
   }
+  FOVEA_CHECK(sweep || !all.empty(), FileError,
+              fmt::format("{}: is neither the folder of a run (config.json) nor of runs, nor of a "
+                          "sweep (runs/)",
+                          folder.string()));
   std::sort(all.begin(), all.end());
   std::copy_if(all.begin(), all.end(), std::back_inserter(begun), has_begun);
   FOVEA_CHECK(!begun.empty(), FileError,
@@ -57,7 +65,16 @@ CurveRun described_run(const std::filesystem::path& folder) {
       identity(experiment_kind(), config, {.places = schema::Places::kIgnored});
   settings.set("seed", schema::Value());
   settings.set("name", schema::Value());
-  return {folder, e.name, settings.dump(0), static_cast<std::int64_t>(e.seed), metrics_of(e)};
+  std::string draw = fmt::format("{}", e.seed);
+  constexpr const char* kFold = "dataset.split.fold";
+  if (const schema::Value* given = schema::find_path(settings, kFold);
+      given != nullptr && given->is_string()) {
+    if (const auto fold = data::parse_fold(given->as_string())) {
+      draw += fmt::format(" {}", fold->index);
+      schema::set_path(settings, kFold, fmt::format("of {}", fold->count));
+    }
+  }
+  return {folder, e.name, settings.dump(0), draw, metrics_of(e)};
 }
 
 }  // namespace
@@ -72,22 +89,22 @@ CurveRuns curve_runs(const std::vector<std::string>& folders) {
   std::vector<std::string> names;
   for (const CurveRun& run : runs) names.push_back(run.name);
   names = visualise::without_sweep(std::move(names));
-  // By name and settings; a seed that comes again begins a group of its own.
-  std::vector<std::set<std::int64_t>> seeds;
+  // By name and settings; a seed, or a fold of it, that comes again begins a group of its own.
+  std::vector<std::set<std::string>> draws;
   std::vector<std::string> settings;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::size_t g = 0;
     while (g < result.groups.size() &&
            !(result.groups[g].name == names[i] && settings[g] == runs[i].settings &&
-             !seeds[g].contains(runs[i].seed)))
+             !draws[g].contains(runs[i].draw)))
       ++g;
     if (g == result.groups.size()) {
       result.groups.push_back({names[i], {}});
-      seeds.emplace_back();
+      draws.emplace_back();
       settings.push_back(runs[i].settings);
     }
     result.groups[g].runs.push_back({names[i], runs[i].folder, runs[i].metrics});
-    seeds[g].insert(runs[i].seed);
+    draws[g].insert(runs[i].draw);
   }
   std::multiset<std::string> used;
   for (const visualise::SeedRuns& group : result.groups) used.insert(group.name);

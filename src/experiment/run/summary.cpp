@@ -7,12 +7,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "autograd/graph.h"
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
 #include "backend/devices.h"
-#include "ops/elementwise.h"
-#include "ops/reduce.h"
 
 namespace fovea::experiment {
 namespace {
@@ -53,27 +50,6 @@ std::unordered_map<std::string, Inside> sums_by_module(const std::vector<autogra
   return sums;
 }
 
-std::int64_t peak_of_training(
-    const std::function<std::unique_ptr<models::Model>(const Device&)>& make, const Shape& input,
-    std::int64_t batch_size, int optimiser_slots) {
-  const Device meta = make_meta();
-  const auto model = make(meta);
-  model->train(true);
-  std::vector<Tensor> state;
-  for (int slot = 0; slot < optimiser_slots; ++slot) {
-    for (const nn::NamedTensor& named : model->parameters())
-      state.push_back(Tensor::empty_like(named.tensor));
-  }
-  const models::Outputs outputs = model->forward_dummy(batch_of(*model, input, batch_size, meta));
-  Tensor loss;
-  for (const Tensor& output : outputs.tensors()) {
-    const Tensor part = ops::mean(output);
-    loss = loss.defined() ? ops::add(loss, part) : part;
-  }
-  autograd::backward(loss);
-  return meta.allocator().stats().peak_bytes;
-}
-
 std::int64_t peak_of_inference(
     const std::function<std::unique_ptr<models::Model>(const Device&)>& make, const Shape& input,
     std::int64_t batch_size) {
@@ -101,7 +77,7 @@ std::string scaled(double value, double base, std::initializer_list<const char*>
 }  // namespace
 
 Summary summarise(const std::function<std::unique_ptr<models::Model>(const Device&)>& make,
-                  const Shape& input, std::int64_t batch_size, int optimiser_slots) {
+                  const Shape& input, std::int64_t batch_size) {
   const Device meta = make_meta();
   const auto model = make(meta);
   model->train(false);
@@ -116,7 +92,6 @@ Summary summarise(const std::function<std::unique_ptr<models::Model>(const Devic
   summary.macs = profiler.forward_macs();
   summary.macs_paper = model->paper_macs(profiler.events());
   summary.batch_size = batch_size;
-  summary.train_peak_bytes = peak_of_training(make, input, batch_size, optimiser_slots);
   summary.infer_peak_bytes = peak_of_inference(make, input, batch_size);
   const std::unordered_map<std::string, Inside> sums = sums_by_module(profiler.events());
   std::set<std::string> seen;

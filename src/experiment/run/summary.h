@@ -28,15 +28,15 @@ struct Summary {
                                            // detector's second stage (Model::forward_dummy)
   std::optional<std::int64_t> macs_paper;  // the same as the paper counts, if it does so otherwise
   std::int64_t batch_size = 0;             // of the peaks below
-  std::int64_t train_peak_bytes = 0;       // parameters, gradients, optimiser state, activations
+  std::int64_t train_peak_bytes = 0;       // step_peak_bytes() of the experiment; see summarise()
   std::int64_t infer_peak_bytes = 0;
   std::vector<ModuleSummary> modules;
 };
 
 /// `make` builds the network on the device it is given; `input` is one sample's shape without the
-/// batch axis. `optimiser_slots`: tensors of state per parameter (2 for AdamW).
+/// batch axis. The peak of training, which loss and optimiser are part of, is left at 0.
 Summary summarise(const std::function<std::unique_ptr<models::Model>(const Device&)>& make,
-                  const Shape& input, std::int64_t batch_size, int optimiser_slots);
+                  const Shape& input, std::int64_t batch_size);
 
 /// The contract of `inspect --json`: parameters, macs, macs_paper where there is one, modules with
 /// name, type, parameters, macs, output shape.

@@ -14,9 +14,11 @@ using experiment::test::Folder;
 namespace {
 
 void write_run(const std::string& folder, const std::string& name, int seed, int depth,
-               bool begun = true) {
+               bool begun = true, const std::string& fold = "") {
   const std::string text = R"({"name": ")" + name + R"(", "seed": )" + std::to_string(seed) +
-                           R"(, "dataset": {"type": "synthetic", "img_size": 16},
+                           R"(, "dataset": {"type": "synthetic", "img_size": 16,
+                                "split": {"fold": ")" +
+                           fold + R"("}},
       "model": {"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": )" +
                            std::to_string(depth) + "}}";
   experiment::test::write(folder + "/config.json",
@@ -53,7 +55,17 @@ TEST_CASE("curve runs: a sweep is its runs, and seeds of one row belong together
         Groups{{"x (one)", 1}, {"x (two)", 1}, {"x (three)", 1}});
   CHECK(described(experiment::curve_runs({"one", "sweep"})).front().first == "x");
   CHECK_THROWS_WITH(experiment::curve_runs({"nowhere"}),
-                    "nowhere: is neither the folder of a run (config.json) nor of a sweep (runs/)");
+                    "nowhere: is neither the folder of a run (config.json) nor of runs, nor of a "
+                    "sweep (runs/)");
   experiment::test::write("empty/runs/a/config.json", "{}");
   CHECK_THROWS_WITH(experiment::curve_runs({"empty"}), Catch::Contains("none of its 1 runs"));
+}
+
+TEST_CASE("curve runs: folds of one cross-validation belong together", "[experiment]") {
+  const Folder folder("curve_folds");
+  write_run("bare/f0", "x", 0, 1, true, "0/3");
+  write_run("bare/f1", "x", 0, 1, true, "1/3");
+  write_run("bare/other", "x", 0, 1, true, "0/2");
+  // A folder of runs stands for them; another number of folds is another experiment.
+  CHECK(described(experiment::curve_runs({"bare"})) == Groups{{"x (f0)", 2}, {"x (other)", 1}});
 }

@@ -15,7 +15,7 @@ experiment::Summary summary_of(const char* type, std::int64_t side) {
     return models::make_model(model, {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch},
                               {3, side, side, 10});
   };
-  return experiment::summarise(make, {3, side, side}, 2, 1);
+  return experiment::summarise(make, {3, side, side}, 2);
 }
 
 }  // namespace
