@@ -94,9 +94,9 @@ int evaluate(const EvalArguments& args, const apps::Common& common) {
   const std::string part(data::name_of(split));
   request.report = {split, results_folder(args, name, part), name + ", " + part, args.save,
                     args.overlays};
-  io::make_directories(request.report.folder);
   const bool watched = !json && !common.quiet && apps::stderr_is_terminal();
   apps::EvalPrinter printer(opened, request, json, watched);
+  apps::begin_work();
   const schema::Value result = experiment::evaluate(opened, request, printer);
   if (json) {
     fmt::print("{}\n", result.dump());
@@ -198,7 +198,7 @@ int main(int argc, char** argv) {
   program.add_verbosity();
   program.add_json();
   return program.run(argc, argv, [&] {
-    apps::install_stop_handlers();
+    apps::install_stop_handlers("eval");
     apps::add_mirror_override(args.mirror, args.overrides);
     if (args.choose_postprocessing) return choose_postprocessing(args, program.common.json);
     return evaluate(args, program.common);

@@ -59,6 +59,7 @@ int generate_text(Arguments& args, const apps::Common& common) {
     std::cout << bytes << std::flush;
   };
   if (request.prompt != "\n") show(request.prompt);
+  apps::begin_work();
   const experiment::Written written = writer.write(request, [&](std::string_view bytes) {
     show(bytes);
     return !apps::stop_requested();
@@ -129,6 +130,7 @@ int generate_images(const Arguments& args, const apps::Common& common,
   std::optional<experiment::Opened> judge;
   if (!args.classifier.empty())
     judge = experiment::open_run({.folder = args.classifier, .threads = args.threads});
+  apps::begin_work();
   const experiment::Generated made = experiment::generate(run, settings);
   if (status) status->clear();
   schema::Value record = schema::Value::object({{"images", made.images.size(0)},
@@ -270,7 +272,7 @@ int main(int argc, char** argv) {
   program.add_json();
   program.add_verbosity();
   return program.run(argc, argv, [&] {
-    apps::install_stop_handlers();
+    apps::install_stop_handlers("generate");
     if (guidance >= 0) args.guidance = guidance;
     return generate(args, program.common);
   });

@@ -95,6 +95,7 @@ int predict(const Arguments& args, bool quiet) {
   for (const std::string& note : experiment::use_postprocessing(opened, args.postprocessing))
     fmt::print(stderr, "note: {}\n", note);
   apps::PredictPrinter printer(quiet);
+  apps::begin_work();
   const experiment::PredictCounts counts = experiment::predict(runs,
                                                                {{inputs.begin(), inputs.end()},
                                                                 args.texts,
@@ -166,7 +167,7 @@ int main(int argc, char** argv) {
   program.add_overrides(args.overrides);
   program.add_verbosity();
   return program.run(argc, argv, [&] {
-    apps::install_stop_handlers();
+    apps::install_stop_handlers("predict");
     apps::add_mirror_override(args.mirror, args.overrides);
     return predict(args, program.common.quiet);
   });

@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
   program.add_verbosity();
   program.add_json();
   return program.run(argc, argv, [&] {
-    apps::install_stop_handlers();
+    apps::install_stop_handlers("train");
     const schema::Value config = configuration(args);
     if (args.out.empty())
       args.out = experiment::default_folder("runs", config.at("name").as_string()).string();
@@ -213,6 +213,7 @@ int main(int argc, char** argv) {
     experiment::Run run(config, options);
     if (run.init() && !program.common.quiet) report_init(args.init, *run.init());
     if (args.dry_run) return report_dry_run(run, program.common.json);
+    apps::begin_work();
     const schema::Value summary = run.train();
     const std::vector<metrics::MetricInfo> measured = experiment::metrics_of(run.experiment());
     visualise::write_curves(options.folder / "curves.png",

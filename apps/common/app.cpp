@@ -20,8 +20,19 @@ namespace fovea::apps {
 namespace {
 
 volatile std::sig_atomic_t signals_seen = 0;
+volatile std::sig_atomic_t works = 0;
+// Made before a handler may read it.
+std::string& stopped_early() {
+  static std::string message;
+  return message;
+}
 
 void on_stop_signal(int number) {
+  if (works == 0) {
+    const std::string& message = stopped_early();
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message.data(), message.size());
+    std::_Exit(kStopped);
+  }
   stop_requested().store(true, std::memory_order_relaxed);
   signals_seen = signals_seen + 1;
   if (signals_seen > 1) std::_Exit(128 + number);
@@ -34,12 +45,15 @@ std::atomic<bool>& stop_requested() {
   return stop;
 }
 
-void install_stop_handlers() {
+void install_stop_handlers(const std::string& program) {
   stop_requested();  // made before a handler may touch it
+  stopped_early() = program + ": stopped before it began; nothing was written\n";
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
 }
+
+void begin_work() { works = 1; }
 
 bool stderr_is_terminal() {
   const char* term = std::getenv("TERM");

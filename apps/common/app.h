@@ -46,10 +46,14 @@ class Program {
   CommandLine line_;
 };
 
-/// Set by the first SIGINT, SIGTERM or SIGUSR1 after install_stop_handlers(); the second ends the
-/// process at once.
+/// Set by the first SIGINT, SIGTERM or SIGUSR1 after begin_work(); the second ends the process at
+/// once.
 std::atomic<bool>& stop_requested();
-void install_stop_handlers();
+/// From here on these signals end the program with a message and kStopped: data are opened, a
+/// network is built, and nothing is there that could be kept.
+void install_stop_handlers(const std::string& program);
+/// From here on they ask it to stop: stop_requested().
+void begin_work();
 
 /// True if stderr is a terminal that can redraw a line.
 bool stderr_is_terminal();

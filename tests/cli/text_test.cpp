@@ -65,6 +65,10 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   CHECK_THAT(io::read_text(folder.path("run/eval/test/predictions.csv")),
              Catch::Contains("test.csv:2,") && Catch::Contains("test.csv,yes,1,"));
   check_refusal(run_cli("eval", {run, "--noise", "gaussian"}), 2, "known: insert, replace");
+  const std::string nowhere = folder.path("nowhere").string();
+  check_refusal(run_cli("eval", {run, "--no-noise", "--save", "logit", "--out", nowhere}), 2,
+                "did you mean \"logits\"");
+  CHECK_FALSE(io::fs::exists(nowhere));
   const std::string plot = folder.path("robustness.svg").string();
   const CliResult report = run_cli("inspect", {"robustness", run, "--out", plot});
   CHECK(report.code == 0);

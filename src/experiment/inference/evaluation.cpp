@@ -140,6 +140,7 @@ Value evaluate(const std::vector<Opened>& all, const EvalRequest& request, EvalO
   if (other) observer.noted(*other);
   const Value members = all.size() > 1 ? join_members(all, request, observer) : Value();
   ReportFiles files(run, request.report);
+  io::make_directories(request.report.folder);  // nothing is refused from here on
   const training::Report report = task.report(files.request());
   const std::vector<std::string> saved = files.write(report);
   observer.reported(report, saved);
