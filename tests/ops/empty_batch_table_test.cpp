@@ -26,6 +26,7 @@
 #include "ops/losses/volume_loss.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "tests/ops/element_ops.h"
 #include "tests/support/paths.h"
 
 using namespace fovea;
@@ -286,7 +287,6 @@ std::vector<Case> detection_cases() {
 }
 
 std::vector<Case> elementwise_cases() {
-  using Unary = Tensor (*)(const Tensor&);
   using Binary = Tensor (*)(const Tensor&, const Tensor&);
   const Shape rows{0, 4};
   std::vector<Case> cases = {
@@ -335,29 +335,10 @@ std::vector<Case> elementwise_cases() {
       {"to", {rows}, {}, [](const auto& t) { return ops::to(t[0], make_cpu(1)); }, rows},
       {"is_finite", {rows}, {}, [](const auto& t) { return ops::is_finite(t[0]); }, rows},
   };
-  const std::vector<std::pair<const char*, Unary>> unary = {{"neg", ops::neg},
-                                                            {"exp", ops::exp},
-                                                            {"log", ops::log},
-                                                            {"log1p", ops::log1p},
-                                                            {"expm1", ops::expm1},
-                                                            {"sqrt", ops::sqrt},
-                                                            {"rsqrt", ops::rsqrt},
-                                                            {"reciprocal", ops::reciprocal},
-                                                            {"square", ops::square},
-                                                            {"abs", ops::abs},
-                                                            {"sin", ops::sin},
-                                                            {"cos", ops::cos},
-                                                            {"tanh", ops::tanh},
-                                                            {"sigmoid", ops::sigmoid},
-                                                            {"erf", ops::erf},
-                                                            {"relu", ops::relu},
-                                                            {"gelu", ops::gelu},
-                                                            {"gelu_tanh", ops::gelu_tanh},
-                                                            {"quick_gelu", ops::quick_gelu},
-                                                            {"silu", ops::silu},
-                                                            {"softplus", ops::softplus}};
-  for (const auto& [name, op] : unary)
-    cases.push_back({name, {rows}, {}, [f = op](const auto& t) { return f(t[0]); }, rows});
+  for (const ElementOp& op : element_ops()) {
+    cases.push_back(
+        {op.name, {rows}, {}, [f = op.function](const auto& t) { return f(t[0]); }, rows});
+  }
   const std::vector<std::pair<const char*, Binary>> binary = {
       {"add", ops::add},         {"sub", ops::sub},
       {"mul", ops::mul},         {"div", ops::div},

@@ -25,6 +25,7 @@
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
+#include "tests/ops/element_ops.h"
 #include "tests/ops/empty_batch.h"
 
 using namespace fovea;
@@ -50,28 +51,15 @@ Tensor constant(const Shape& shape) { return uniform_tensor(shape, 0.5, 1.5, 99)
 Tensor numbers(const Shape& shape) { return ops::ones(shape, DType::kInt64, cpu()); }
 
 Table unary_table() {
-  using Unary = Tensor (*)(const Tensor&);
-  const std::vector<std::pair<const char*, Unary>> from_input = {{"log", ops::log},
-                                                                 {"log1p", ops::log1p},
-                                                                 {"square", ops::square},
-                                                                 {"abs", ops::abs},
-                                                                 {"sin", ops::sin},
-                                                                 {"cos", ops::cos},
-                                                                 {"erf", ops::erf},
-                                                                 {"gelu_tanh", ops::gelu_tanh},
-                                                                 {"quick_gelu", ops::quick_gelu},
-                                                                 {"gelu", ops::gelu},
-                                                                 {"silu", ops::silu},
-                                                                 {"softplus", ops::softplus}};
-  const std::vector<std::pair<const char*, Unary>> from_result = {
-      {"exp", ops::exp},     {"expm1", ops::expm1},           {"sqrt", ops::sqrt},
-      {"rsqrt", ops::rsqrt}, {"reciprocal", ops::reciprocal}, {"relu", ops::relu},
-      {"tanh", ops::tanh},   {"sigmoid", ops::sigmoid},       {"log_softmax", ops::log_softmax}};
-  Table table;
-  for (const auto& [name, op] : from_input)
-    table.push_back({name, {kRows}, [f = op](const auto& t) { return f(t[0]); }, {0}});
-  for (const auto& [name, op] : from_result)
-    table.push_back({name, {kRows}, [f = op](const auto& t) { return f(t[0]); }, {kResult}});
+  Table table{
+      {"log_softmax", {kRows}, [](const auto& t) { return ops::log_softmax(t[0]); }, {kResult}}};
+  for (const ElementOp& op : element_ops()) {
+    if (op.keeps == Keeps::kNothing) continue;
+    table.push_back({op.name,
+                     {kRows},
+                     [f = op.function](const auto& t) { return f(t[0]); },
+                     {op.keeps == Keeps::kInput ? 0 : kResult}});
+  }
   return table;
 }
 
