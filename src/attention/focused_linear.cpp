@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "nn/convolution.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/attention/linear_attention.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
@@ -95,7 +96,7 @@ FOVEA_ATTENTION(focused_linear, FocusedLinear, kFocusedLinear,
                 attention::qkv_fields<FocusedLinearOptions>()
                     .add("focusing_factor", &FocusedLinearOptions::focusing_factor, at_least(1),
                          "power that features are raised to")
-                    .add("kernel_size", &FocusedLinearOptions::kernel_size, at_least(1),
+                    .add("kernel_size", &FocusedLinearOptions::kernel_size, nn::side_length(),
                          "side of the depthwise convolution of the values; odd")
                     .add("eps", &FocusedLinearOptions::eps, fovea::schema::greater_than(0),
                          "added to the denominators q . mean k"))

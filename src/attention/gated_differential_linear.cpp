@@ -9,6 +9,7 @@
 #include "autograd/mode.h"
 #include "nn/init.h"
 #include "nn/linear.h"
+#include "nn/sizes.h"
 #include "ops/attention/linear_attention.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -201,7 +202,7 @@ FOVEA_ATTENTION(
         .add("proj_bias", &GdlaOptions::proj_bias, "bias on the output projection")
         .add("local", &GdlaOptions::local,
              "attend a second time to tokens mixed with their neighbours")
-        .add("dwc_kernel", &GdlaOptions::dwc_kernel, at_least(1),
+        .add("dwc_kernel", &GdlaOptions::dwc_kernel, nn::side_length(),
              "side of the depthwise convolution of that mixing; odd")
         .add("pwc_groups", &GdlaOptions::pwc_groups,
              "its 1x1 convolution by groups, each of q, k, v and the gate alone (the paper's "

@@ -8,6 +8,7 @@
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
 #include "ops/shape.h"
@@ -192,8 +193,9 @@ FOVEA_ATTENTION(
         .add_enum("scale_dim", &MDgsaOptions::scale_dim,
                   {{"stream", ScaleDim::kStream}, {"head", ScaleDim::kHead}},
                   "scores are divided by sqrt(d') or by sqrt(2 d')")
-        .add("gate_layers", &MDgsaOptions::gate_layers, at_least(1), "layers of the gating MLP")
-        .add("gate_hidden", &MDgsaOptions::gate_hidden, at_least(1),
+        .add("gate_layers", &MDgsaOptions::gate_layers, nn::block_count(),
+             "layers of the gating MLP")
+        .add("gate_hidden", &MDgsaOptions::gate_hidden, nn::channel_count(),
              "its hidden width; null = dim / 4")
         .add("gate_bias_init", &MDgsaOptions::gate_bias_init,
              "initial bias of the gate; null = as other linear layers; a positive one starts "

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "layer_attention/channel_conv.h"
 #include "layer_attention/gated_channels.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 
 namespace {
@@ -51,6 +52,6 @@ class Eca final : public layer_attention::GatedChannels {
 
 FOVEA_LAYER_ATTENTION(eca, Eca, kEca,
                       fovea::schema::Fields<EcaOptions>{}.add(
-                          "kernel_size", &EcaOptions::kernel_size, fovea::schema::at_least(1),
+                          "kernel_size", &EcaOptions::kernel_size, fovea::nn::side_length(),
                           "channels that a weight sees, odd: one number, or one for every stage; "
                           "empty = by the number of channels (kcla 2.0)"))

@@ -1,6 +1,7 @@
 #include "layer_attention/heads.h"
 
 #include "autograd/graph.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
@@ -14,7 +15,7 @@ std::int64_t HeadOptions::head_dim_for(Family family) const {
 schema::Fields<HeadOptions> head_fields(const HeadOptions& defaults) {
   using O = HeadOptions;
   return schema::Fields<O>(defaults)
-      .add("head_dim", &O::head_dim, schema::at_least(1),
+      .add("head_dim", &O::head_dim, nn::channel_count(),
            "channels of a head; null = 16 in networks for small images and for segmentation, 32 "
            "for ImageNet")
       .add("drop_path", &O::drop_path, schema::in_range(0, 0.99),

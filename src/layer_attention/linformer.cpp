@@ -6,6 +6,7 @@
 
 #include "layer_attention/heads.h"
 #include "nn/linear.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
@@ -66,7 +67,7 @@ class Linformer final : public layer_attention::Headwise {
 FOVEA_LAYER_ATTENTION(linformer, Linformer, kLinformer,
                       fovea::schema::Fields<LinformerOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("rank", &LinformerOptions::rank, fovea::schema::at_least(1),
+                          .add("rank", &LinformerOptions::rank, fovea::nn::channel_count(),
                                "layers after the projection")
                           .add("threshold", &LinformerOptions::threshold,
                                fovea::schema::at_least(0),

@@ -5,6 +5,7 @@
 
 #include "layer_attention/heads.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
@@ -67,7 +68,7 @@ class Performer final : public layer_attention::Headwise {
 FOVEA_LAYER_ATTENTION(performer, Performer, kPerformer,
                       fovea::schema::Fields<PerformerOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("features", &PerformerOptions::features, fovea::schema::at_least(2),
+                          .add("features", &PerformerOptions::features, fovea::nn::channel_count(2),
                                "random features of a head, half of them sines")
                           .check([](const PerformerOptions& o) -> std::string {
                             return o.features % 2 == 0 ? "" : "features must be even";

@@ -6,6 +6,7 @@
 #include "autograd/mode.h"
 #include "layer_attention/heads.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
@@ -79,7 +80,7 @@ class Reformer final : public layer_attention::Headwise {
 FOVEA_LAYER_ATTENTION(reformer, Reformer, kReformer,
                       fovea::schema::Fields<ReformerOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("buckets", &ReformerOptions::buckets, fovea::schema::at_least(2),
+                          .add("buckets", &ReformerOptions::buckets, fovea::nn::channel_count(2),
                                "buckets of the random rotation")
                           .check([](const ReformerOptions& o) -> std::string {
                             return o.buckets % 2 == 0 ? "" : "buckets must be even";

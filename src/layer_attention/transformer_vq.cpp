@@ -7,6 +7,7 @@
 #include "autograd/mode.h"
 #include "layer_attention/heads.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
 #include "ops/linear.h"
@@ -85,5 +86,5 @@ class TransformerVq final : public layer_attention::Headwise {
 FOVEA_LAYER_ATTENTION(transformer_vq, TransformerVq, kTransformerVq,
                       fovea::schema::Fields<VqOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("codes", &VqOptions::codes, fovea::schema::at_least(1),
+                          .add("codes", &VqOptions::codes, fovea::nn::channel_count(),
                                "codes of every head"))

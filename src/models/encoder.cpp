@@ -5,26 +5,26 @@
 #include "autograd/graph.h"
 #include "nn/init.h"
 #include "nn/linear.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 
 namespace fovea::models {
 
-using schema::at_least;
 using schema::greater_than;
 using schema::in_range;
 
 schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
   using O = EncoderOptions;
   return schema::Fields<O>(defaults)
-      .add("embed_dim", &O::embed_dim, at_least(1), "channels of the tokens")
-      .add("depth", &O::depth, at_least(1), "number of encoder blocks")
+      .add("embed_dim", &O::embed_dim, nn::channel_count(), "channels of the tokens")
+      .add("depth", &O::depth, nn::block_count(), "number of encoder blocks")
       .add_component("attention", &O::attention, attention::variants().choices(),
                      "token attention of every block")
       .for_every_type({"num_heads"})
       .add_component("ffn", &O::ffn, nn::ffn_choices(),
                      "feed-forward network of every block; null = the one that belongs to the "
                      "attention: mlp, or mix_ffn with enhanced_linear")
-      .add("mlp_ratio", &O::mlp_ratio, greater_than(0),
+      .add("mlp_ratio", &O::mlp_ratio, nn::width_ratio(),
            "with ffn=null: hidden width of that network relative to embed_dim; null = 4")
       .add_enum("norm", &O::norm,
                 {{"layer_norm", nn::NormKind::kLayerNorm}, {"rms_norm", nn::NormKind::kRMSNorm}},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/model.h"
+#include "nn/sizes.h"
 
 namespace fovea::models {
 
@@ -22,11 +23,11 @@ schema::Fields<Options>& add_image_fields(
     schema::Fields<Options>& fields,
     const char* num_classes = "outputs of the head; null = the data set's") {
   return fields
-      .add("img_size", &ImageOptions::img_size, schema::at_least(1),
+      .add("img_size", &ImageOptions::img_size, nn::side_length(),
            "height and width, to count without a data set; null = the data set's")
-      .add("in_chans", &ImageOptions::in_chans, schema::at_least(1),
+      .add("in_chans", &ImageOptions::in_chans, nn::channel_count(),
            "channels of the images; null = the data set's")
-      .add("num_classes", &ImageOptions::num_classes, schema::at_least(1), num_classes);
+      .add("num_classes", &ImageOptions::num_classes, nn::class_count(), num_classes);
 }
 
 /// The options with what is null filled in.

@@ -53,7 +53,9 @@ const schema::Registry<Entry>& entries() {
 
 std::unique_ptr<Model> make_model(const schema::Component& component, const nn::Build& build,
                                   const DataShape& data) {
-  return entries().find(component.type, "model.type").make(build, component, data);
+  nn::Build counted = build;
+  if (counted.construction == nullptr) counted.construction = std::make_shared<nn::Construction>();
+  return entries().find(component.type, "model.type").make(counted, component, data);
 }
 
 }  // namespace fovea::models

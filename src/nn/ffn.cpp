@@ -9,6 +9,7 @@
 #include "nn/convolution.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
+#include "nn/sizes.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
@@ -48,7 +49,7 @@ struct SwiGluOptions : Common {
 
 schema::Fields<Common> common_fields() {
   return schema::Fields<Common>{}
-      .add("expansion", &Common::expansion, schema::greater_than(0),
+      .add("expansion", &Common::expansion, width_ratio(),
            "width after fc1 relative to the width of the tokens (16/3 = 5.333333333333333)")
       .add("bias", &Common::bias, "biases of fc1 and fc2")
       .add("dropout_after", &Common::dropout_after, schema::one_of(kSites),
@@ -264,9 +265,9 @@ const schema::Registry<Entry>& entries() {
           "1x1 convolution to [a, b], SiLU, depthwise convolution over the grid, a silu(b), 1x1 "
           "convolution (gdla 2.11)",
           schema::Fields<GatedMixFfnOptions>{}
-              .add("expansion", &GatedMixFfnOptions::expansion, schema::greater_than(0),
+              .add("expansion", &GatedMixFfnOptions::expansion, width_ratio(),
                    "width of each half after the first convolution relative to that of the tokens")
-              .add("kernel_size", &GatedMixFfnOptions::kernel_size, schema::at_least(1),
+              .add("kernel_size", &GatedMixFfnOptions::kernel_size, side_length(),
                    "side of the depthwise convolution; odd"))};
   return all;
 }

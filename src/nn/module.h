@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autograd/mode.h"
+#include "nn/construction.h"
 #include "tensor/random.h"
 #include "tensor/tensor.h"
 
@@ -37,10 +38,13 @@ struct Build {
   Init init = Init::kTorch;
   /// Of the activations between the layers: bfloat16 is mixed precision; none: dtype.
   std::optional<DType> activations = std::nullopt;
+  /// Counts what is made; null = nobody does.
+  std::shared_ptr<Construction> construction = nullptr;
 
   DType activation_dtype() const { return activations.value_or(dtype); }
-  /// For a child or a parameter of that name.
+  /// For a child or a parameter of that name, which is counted (Construction::add).
   Build at(std::string_view name) const {
+    if (construction != nullptr) construction->add();
     Build below = *this;
     if (!name.empty()) below.random = random.fork(name);
     return below;

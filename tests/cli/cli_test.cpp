@@ -386,6 +386,34 @@ TEST_CASE("train: the first interrupt saves and exits 75, the run can go on", "[
   CHECK(again.code == 75);
 }
 
+TEST_CASE("train: before the first step a signal ends it at once", "[cli]") {
+  const TestFolder folder("cli-early");
+  const std::string experiment = folder.write("tiny.json", tiny());
+  const std::vector<std::string> words = {experiment, "--dry-run", "--set", "model.depth=1000"};
+  const CliResult stopped = run_cli("train", words, {.signal_after_s = 0.3, .signal = SIGTERM});
+  check_refusal(stopped, 75, "train: stopped before it began; nothing was written");
+}
+
+TEST_CASE("sizes that cannot be are refused at once", "[cli]") {
+  const TestFolder folder("cli-sizes");
+  const std::string experiment = folder.write("tiny.json", tiny());
+  const auto refuses = [&](const std::string& setting, int code, const std::string& message) {
+    check_refusal(run_cli("inspect", {experiment, "--set", setting}), code, message);
+    const CliResult trained =
+        run_cli("train", {experiment, "--dry-run", "--quiet", "--set", setting});
+    CHECK(trained.code == 2);
+    CHECK_THAT(trained.err, Catch::Contains(message));
+  };
+  refuses("model.depth=1000000000", 2, "model.depth: expected integer from 1 to 1000");
+  refuses("model.img_size=1000000000", 2, "model.img_size.0: expected integer from 1 to 100000");
+  // More weights than any machine holds, each of them no larger than it may be.
+  const CliResult heavy =
+      run_cli("train", {experiment, "--quiet", "--out", folder.path("run").string(), "--set",
+                        "model.embed_dim=65536", "--set", "model.depth=100"});
+  check_refusal(heavy, 2, "model: its weights alone take");
+  CHECK_FALSE(io::fs::exists(folder.path("run")));
+}
+
 TEST_CASE("train: a full disk ends in one line", "[cli]") {
   const TestFolder folder("cli-full");
   const std::string experiment = folder.write("tiny.json", tiny());

@@ -195,7 +195,7 @@ TEST_CASE("texts: predict on texts of one's own", "[cli]") {
   CHECK(read[2]["probabilities"]["no"] == read[2]["probability"]);
 
   const CliResult partly = predict("partly", {objects, "--column", "review"}, 1);
-  CHECK_THAT(partly.err, Catch::Contains("b.jsonl:2: "));
+  CHECK_THAT(partly.err, Catch::Contains("b.jsonl:2:1: "));
   CHECK_THAT(partly.out, Catch::StartsWith("1 of 2 predicted by "));
 
   const std::string piped = "printf 'good\\nbad\\n' | '" + bin_dir() + "/predict' '" + run +

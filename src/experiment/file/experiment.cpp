@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/devices.h"
 #include "base/error.h"
 #include "data/registry.h"
+#include "experiment/costs/machine_memory.h"
 #include "experiment/file/folds.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
@@ -246,8 +248,27 @@ models::DataShape data_shape(const Experiment& experiment) {
 
 models::DataShape shape_of(const data::Dataset& dataset) { return to_model(dataset.shape()); }
 
+namespace {
+
+// Built on the meta device first, where weights take no memory.
+void check_weights_fit(const Experiment& experiment, const models::DataShape& shape) {
+  const std::int64_t memory = machine_memory();
+  if (memory == 0) return;
+  const auto counted = make_model(experiment, make_meta(), shape);
+  double bytes = 0;  // (a sum of int64 could overflow)
+  for (const nn::NamedTensor& named : counted->parameters())
+    bytes += static_cast<double>(named.tensor.bytes());
+  FOVEA_CHECK(bytes <= static_cast<double>(memory), ConfigError,
+              fmt::format("model: its weights alone take {:.4g} GiB, this machine has {:.4g} GiB; "
+                          "expected a smaller network",
+                          bytes / (1 << 30), static_cast<double>(memory) / (1 << 30)));
+}
+
+}  // namespace
+
 std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
                                           const models::DataShape& shape) {
+  if (device.is_host()) check_weights_fit(experiment, shape);
   const RandomStream random =
       RandomStream(static_cast<std::uint64_t>(experiment.seed)).fork("init");
   return models::make_model(experiment.model,

@@ -67,7 +67,8 @@ models::DataShape data_shape(const Experiment& experiment);
 /// What a data set says of itself.
 models::DataShape shape_of(const data::Dataset& dataset);
 
-/// The network on a device with initial weights from the seed.
+/// The network on a device with initial weights from the seed. Throws ConfigError where its weights
+/// alone take more than the memory of this machine, before any of them is made.
 std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
                                           const models::DataShape& shape);
 

@@ -6,6 +6,7 @@
 
 #include "models/detectors/detector.h"
 #include "models/heads/fpn.h"
+#include "nn/sizes.h"
 
 namespace fovea::models {
 
@@ -28,7 +29,7 @@ schema::Fields<Options>& add_detector_fields(schema::Fields<Options>& fields) {
            "alone, -1 = nothing is frozen")
       .add("norm_eval", &O::norm_eval,
            "batch norms of the backbone keep their running statistics in training")
-      .add("fpn_channels", &O::fpn_channels, schema::at_least(1), "channels of the neck's levels");
+      .add("fpn_channels", &O::fpn_channels, nn::channel_count(), "channels of the neck's levels");
   return add_image_fields(fields, "classes of objects; null = the data set's");
 }
 

@@ -9,6 +9,7 @@
 #include "models/detectors/pyramid_detector.h"
 #include "models/detectors/retina_head.h"
 #include "models/detectors/truth.h"
+#include "nn/sizes.h"
 #include "ops/detection/nms.h"
 #include "ops/detection/top_k.h"
 #include "ops/elementwise.h"
@@ -208,12 +209,13 @@ schema::Fields<RetinaNetOptions> retinanet_fields() {
   fields
       .add("start_level", &O::start_level, at_least(0),
            "the finest level of the backbone that is used, from 0")
-      .add("feat_channels", &O::feat_channels, at_least(1), "channels of the head's convolutions")
-      .add("stacked_convs", &O::stacked_convs, at_least(0),
+      .add("feat_channels", &O::feat_channels, nn::channel_count(),
+           "channels of the head's convolutions")
+      .add("stacked_convs", &O::stacked_convs, nn::block_count(0),
            "convolutions before the last one, for classes and for boxes")
       .add("octave_base_scale", &O::octave_base_scale, greater_than(0),
            "side of the smallest square anchor over the stride of the level")
-      .add("scales_per_octave", &O::scales_per_octave, at_least(1),
+      .add("scales_per_octave", &O::scales_per_octave, schema::in_range(1, 64),
            "sizes of anchors from one level to the next")
       .add("ratios", &O::ratios, greater_than(0), "heights of anchors over their widths")
       .add("pos_iou_thr", &O::pos_iou_thr, in_range(0, 1),

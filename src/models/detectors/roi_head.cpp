@@ -5,6 +5,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "models/detectors/truth.h"
+#include "nn/sizes.h"
 #include "ops/detection/masks.h"
 #include "ops/detection/nms.h"
 #include "ops/detection/roi_align.h"
@@ -137,11 +138,12 @@ schema::Fields<RoiHeadOptions> roi_head_fields(const RoiHeadOptions& defaults) {
       .add("finest_scale", &O::finest_scale, schema::greater_than(0),
            "regions with sqrt(w h) below twice this are cut out of the finest level, up to twice "
            "as large ones of the next, and so on")
-      .add("fc_channels", &O::fc_channels, at_least(1), "width of fully connected layers")
-      .add("head_conv_channels", &O::head_conv_channels, at_least(1),
+      .add("fc_channels", &O::fc_channels, nn::channel_count(), "width of fully connected layers")
+      .add("head_conv_channels", &O::head_conv_channels, nn::channel_count(),
            "channels of convolutions of regions")
-      .add("bbox_side", &O::bbox_side, at_least(1), "side of a region's map for class and box")
-      .add("mask_side", &O::mask_side, at_least(1),
+      .add("bbox_side", &O::bbox_side, nn::side_length(),
+           "side of a region's map for class and box")
+      .add("mask_side", &O::mask_side, nn::side_length(),
            "side of a region's map for the mask, which is twice as large")
       .add("score_thr", &O::score_thr, in_range(0, 1), "detections have at least this score")
       .add("nms_iou_thr", &O::nms_iou_thr, in_range(0, 1),

@@ -2,6 +2,7 @@
 
 #include "autograd/mode.h"
 #include "models/detectors/truth.h"
+#include "nn/sizes.h"
 #include "ops/activation.h"
 #include "ops/detection/sample.h"
 #include "ops/elementwise.h"
@@ -37,7 +38,8 @@ schema::Fields<RpnOptions> rpn_fields() {
   using schema::at_least;
   using schema::in_range;
   return schema::Fields<O>()
-      .add("feat_channels", &O::feat_channels, at_least(1), "channels of its 3x3 convolution")
+      .add("feat_channels", &O::feat_channels, nn::channel_count(),
+           "channels of its 3x3 convolution")
       .add("scales", &O::scales, schema::greater_than(0),
            "sides of square anchors over the stride of the level")
       .add("ratios", &O::ratios, schema::greater_than(0), "heights of anchors over their widths")

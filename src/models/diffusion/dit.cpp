@@ -11,6 +11,7 @@
 #include "models/image_options.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
@@ -174,14 +175,15 @@ schema::Fields<DiTOptions> dit_fields(std::int64_t embed_dim, std::int64_t depth
   defaults.attention = schema::with_options("softmax", {{"num_heads", num_heads}});
   schema::Fields<O> fields(defaults);
   return models::add_image_fields(fields, "labels; null = the data set's")
-      .add("patch_size", &O::patch_size, at_least(1),
+      .add("patch_size", &O::patch_size, nn::side_length(),
            "side of a patch in pixels; must divide img_size")
-      .add("embed_dim", &O::embed_dim, at_least(4), "channels of the tokens; a multiple of 4")
-      .add("depth", &O::depth, at_least(1), "number of blocks")
+      .add("embed_dim", &O::embed_dim, nn::channel_count(4),
+           "channels of the tokens; a multiple of 4")
+      .add("depth", &O::depth, nn::block_count(), "number of blocks")
       .add_component("attention", &O::attention, attention::variants().choices(),
                      "token attention of every block")
       .for_every_type({"num_heads"})
-      .add("mlp_ratio", &O::mlp_ratio, greater_than(0),
+      .add("mlp_ratio", &O::mlp_ratio, nn::width_ratio(),
            "hidden width of the feed-forward networks relative to embed_dim")
       .add("class_dropout_prob", &O::class_dropout_prob, in_range(0, 1),
            "probability that an image's label is left out in training, which guidance needs; 0: "

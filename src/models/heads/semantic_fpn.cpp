@@ -4,6 +4,7 @@
 #include "models/dense.h"
 #include "models/heads/fpn.h"
 #include "models/heads/scene_heads.h"
+#include "nn/sizes.h"
 
 namespace {
 
@@ -57,9 +58,9 @@ schema::Fields<SemanticFpnOptions> semantic_fpn_fields() {
   fields
       .add_component("backbone", &O::backbone, models::backbones().choices(),
                      "the network whose levels are read; each stride a power of 2 times the first")
-      .add("neck_channels", &O::neck_channels, schema::at_least(1),
+      .add("neck_channels", &O::neck_channels, nn::channel_count(),
            "channels of the feature pyramid")
-      .add("channels", &O::channels, schema::at_least(1), "channels of the head");
+      .add("channels", &O::channels, nn::channel_count(), "channels of the head");
   return models::add_dense_fields(fields);
 }
 

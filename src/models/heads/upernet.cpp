@@ -4,6 +4,7 @@
 #include "models/counting.h"
 #include "models/dense.h"
 #include "models/heads/scene_heads.h"
+#include "nn/sizes.h"
 
 namespace {
 
@@ -67,14 +68,14 @@ schema::Fields<UperNetOptions> upernet_fields() {
   fields
       .add_component("backbone", &O::backbone, models::backbones().choices(),
                      "the network whose levels are read, two at least")
-      .add("channels", &O::channels, schema::at_least(1), "channels of the head")
-      .add("pool_scales", &O::pool_scales, schema::at_least(1),
+      .add("channels", &O::channels, nn::channel_count(), "channels of the head")
+      .add("pool_scales", &O::pool_scales, nn::side_length(),
            "the coarsest level is averaged over so many parts of each side; in training a part "
            "that is the whole map needs two images a batch")
       .add("auxiliary_head", &O::auxiliary_head,
            "a second map of logits, from the second coarsest level and at its size; its loss has "
            "the second of loss.map_weights, in the paper [1, 0.4]")
-      .add("auxiliary_channels", &O::auxiliary_channels, schema::at_least(1), "channels of that");
+      .add("auxiliary_channels", &O::auxiliary_channels, nn::channel_count(), "channels of that");
   return models::add_dense_fields(fields);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "models/token_maps.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
@@ -52,10 +53,10 @@ MavitMechanism mechanism_of(const MavitOptions& o, std::size_t s, std::size_t ma
 schema::Fields<MavitOptions> mavit_fields(const MavitOptions& defaults) {
   using O = MavitOptions;
   return schema::Fields<O>(defaults)
-      .add("embed_dims", &O::embed_dims, schema::at_least(1), "channels of each stage")
-      .add("depths", &O::depths, schema::at_least(1), "blocks of each stage")
+      .add("embed_dims", &O::embed_dims, nn::channel_count(), "channels of each stage")
+      .add("depths", &O::depths, nn::block_count(), "blocks of each stage")
       .add("num_heads", &O::num_heads, schema::at_least(1), "heads of each stage")
-      .add("mlp_ratios", &O::mlp_ratios, schema::greater_than(0),
+      .add("mlp_ratios", &O::mlp_ratios, nn::width_ratio(),
            "hidden width of the feed-forward networks relative to the channels")
       .add("layer_scale_init", &O::layer_scale_init, schema::at_least(0),
            "start of the factors of each stage's branches; 0 = no such factors")

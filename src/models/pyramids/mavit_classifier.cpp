@@ -4,6 +4,7 @@
 #include "models/counting.h"
 #include "models/image_options.h"
 #include "models/pyramids/mavit.h"
+#include "nn/sizes.h"
 #include "ops/activation.h"
 #include "ops/reduce.h"
 
@@ -59,7 +60,7 @@ schema::Fields<MavitClassifierOptions> mavit_classifier_fields(char size) {
   if (size == 'l') o.projection = 2560;
   schema::Fields<MavitClassifierOptions> fields(o);
   fields.include(models::mavit_fields(defaults))
-      .add("projection", &MavitClassifierOptions::projection, schema::at_least(1),
+      .add("projection", &MavitClassifierOptions::projection, nn::channel_count(),
            "channels of the map that is averaged for the head");
   return models::add_image_fields(fields);
 }

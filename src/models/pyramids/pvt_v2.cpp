@@ -9,6 +9,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "models/token_maps.h"
+#include "nn/sizes.h"
 #include "ops/attention/attention.h"
 #include "ops/elementwise.h"
 
@@ -16,7 +17,6 @@ namespace fovea::models {
 namespace {
 
 using schema::at_least;
-using schema::greater_than;
 using schema::in_range;
 
 constexpr double kBlockEps = 1e-6;  // of the norms of blocks and stages
@@ -45,10 +45,10 @@ void check_lengths(const PvtV2Options& o) {
 schema::Fields<PvtV2Options> pvt_v2_fields(const PvtV2Options& defaults) {
   using O = PvtV2Options;
   return schema::Fields<O>(defaults)
-      .add("embed_dims", &O::embed_dims, at_least(1), "channels of each stage")
-      .add("depths", &O::depths, at_least(1), "blocks of each stage")
+      .add("embed_dims", &O::embed_dims, nn::channel_count(), "channels of each stage")
+      .add("depths", &O::depths, nn::block_count(), "blocks of each stage")
       .add("num_heads", &O::num_heads, at_least(1), "heads of each stage")
-      .add("mlp_ratios", &O::mlp_ratios, greater_than(0),
+      .add("mlp_ratios", &O::mlp_ratios, nn::width_ratio(),
            "hidden width of the feed-forward networks relative to the channels")
       .add("sr_ratios", &O::sr_ratios, at_least(1),
            "by how much the grid of keys and values is coarser, on each side")

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/pyramids/grid_windows.h"
 #include "models/token_maps.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 using schema::at_least;
 using schema::Component;
-using schema::greater_than;
 using schema::in_range;
 
 constexpr double kSwinEps = 1e-5;
@@ -100,12 +100,13 @@ attention::UnitOptions windows_of(const SwinOptions& o, const SwinStageShape& sh
 schema::Fields<SwinOptions> swin_fields(const SwinOptions& defaults) {
   using O = SwinOptions;
   return schema::Fields<O>(defaults)
-      .add("embed_dim", &O::embed_dim, at_least(1), "channels of the first stage; they double")
-      .add("depths", &O::depths, at_least(1), "blocks of each stage")
+      .add("embed_dim", &O::embed_dim, nn::channel_count(),
+           "channels of the first stage; they double")
+      .add("depths", &O::depths, nn::block_count(), "blocks of each stage")
       .add("num_heads", &O::num_heads, at_least(1), "heads of each stage")
-      .add("patch_size", &O::patch_size, at_least(1), "side of a patch in pixels")
-      .add("window_size", &O::window_size, at_least(1), "side of a window in tokens")
-      .add("mlp_ratio", &O::mlp_ratio, greater_than(0),
+      .add("patch_size", &O::patch_size, nn::side_length(), "side of a patch in pixels")
+      .add("window_size", &O::window_size, nn::window_length(), "side of a window in tokens")
+      .add("mlp_ratio", &O::mlp_ratio, nn::width_ratio(),
            "hidden width of the feed-forward networks relative to the channels")
       .add("drop_path_rate", &O::drop_path_rate, in_range(0, 0.99),
            "stochastic depth, rising linearly from 0 to this at the last block")

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 
 namespace fovea::models {
 namespace {
 
 using layer_attention::Family;
-using schema::at_least;
 
 // Three 3x3 convolutions instead of one of 7x7, with BN and ReLU between them: names 0, 1, 3, 4, 6.
 class DeepStem final : public nn::UnaryModule {
@@ -82,9 +82,10 @@ schema::Fields<ResNetOptions> resnet_fields(const ResNetOptions& defaults) {
       .add_enum("block", &O::block,
                 {{"basic", BlockKind::kBasic}, {"bottleneck", BlockKind::kBottleneck}},
                 "two 3x3 convolutions, or 1x1, 3x3 and 1x1 with four times the channels at the end")
-      .add("depths", &O::depths, at_least(1), "blocks of each stage")
-      .add("planes", &O::planes, at_least(1), "channels of the 3x3 convolutions of each stage")
-      .add("strides", &O::strides, at_least(1),
+      .add("depths", &O::depths, nn::block_count(), "blocks of each stage")
+      .add("planes", &O::planes, nn::channel_count(),
+           "channels of the 3x3 convolutions of each stage")
+      .add("strides", &O::strides, nn::side_length(),
            "stride of the first block of each stage; null = 1, then 2")
       .add_enum("stem", &O::stem,
                 {{"conv3x3", ResNetStem::kConv3x3},
@@ -93,9 +94,9 @@ schema::Fields<ResNetOptions> resnet_fields(const ResNetOptions& defaults) {
                  {"deep_pool", ResNetStem::kDeepPool}},
                 "a convolution of stride 1; or 7x7 of stride 2 and 3x3 max pooling of stride 2; or "
                 "three 3x3, the first of stride 2, and the same pooling")
-      .add("stem_width", &O::stem_width, at_least(1),
+      .add("stem_width", &O::stem_width, nn::channel_count(),
            "channels of the stem; null = those of the first stage in planes")
-      .add("deep_stem_width", &O::deep_stem_width, at_least(1),
+      .add("deep_stem_width", &O::deep_stem_width, nn::channel_count(),
            "channels of the first two convolutions of deep_pool; null = half of the stem's")
       .add_enum("shortcut", &O::shortcut,
                 {{"zero_pad", ShortcutKind::kZeroPad},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "nn/sizes.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
@@ -11,7 +12,6 @@ namespace fovea::models {
 namespace {
 
 using layer_attention::Aggregation;
-using schema::at_least;
 
 // Repeats the last row or column where there is an odd number of them.
 Tensor made_even(const Tensor& h, int axis) {
@@ -27,11 +27,13 @@ Tensor halved(const Tensor& h) { return ops::avg_pool(made_even(made_even(h, 2),
 schema::Fields<RlaOptions> rla_fields(const RlaOptions& defaults) {
   using O = RlaOptions;
   return schema::Fields<O>(defaults)
-      .add("depths", &O::depths, at_least(1), "blocks of each stage")
-      .add("planes", &O::planes, at_least(1), "channels of the 3x3 convolutions of each stage")
-      .add("stem_width", &O::stem_width, at_least(1),
+      .add("depths", &O::depths, nn::block_count(), "blocks of each stage")
+      .add("planes", &O::planes, nn::channel_count(),
+           "channels of the 3x3 convolutions of each stage")
+      .add("stem_width", &O::stem_width, nn::channel_count(),
            "channels of the stem; null = those of the first stage in planes")
-      .add("rla_channels", &O::rla_channels, at_least(1), "channels of the map across blocks")
+      .add("rla_channels", &O::rla_channels, nn::channel_count(),
+           "channels of the map across blocks")
       .add("zero_init_last", &O::zero_init_last,
            "the last batch norm of every block starts with weight 0");
 }

@@ -9,6 +9,7 @@
 #include "models/sequences/transcriber.h"
 #include "nn/convolution.h"
 #include "nn/embedding.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -176,17 +177,17 @@ class Conformer final : public models::Transcriber {
 FOVEA_MODEL(conformer_s, Conformer,
             "Conformer-S with CTC, features of recordings to symbols (mala 4.6)",
             fovea::schema::Fields<ConformerOptions>{}
-                .add("num_mels", &ConformerOptions::num_mels, fovea::schema::at_least(7),
+                .add("num_mels", &ConformerOptions::num_mels, fovea::nn::channel_count(7),
                      "channels of the features; null = those of the data")
-                .add("num_classes", &ConformerOptions::num_classes, fovea::schema::at_least(2),
+                .add("num_classes", &ConformerOptions::num_classes, fovea::nn::class_count(2),
                      "symbols, of which the first is the blank; null = those of the data")
-                .add("embed_dim", &ConformerOptions::embed_dim, fovea::schema::at_least(2),
+                .add("embed_dim", &ConformerOptions::embed_dim, fovea::nn::channel_count(2),
                      "channels of the tokens; an even number")
-                .add("depth", &ConformerOptions::depth, fovea::schema::at_least(1),
+                .add("depth", &ConformerOptions::depth, fovea::nn::block_count(),
                      "number of blocks")
-                .add("mlp_ratio", &ConformerOptions::mlp_ratio, fovea::schema::greater_than(0),
+                .add("mlp_ratio", &ConformerOptions::mlp_ratio, fovea::nn::width_ratio(),
                      "hidden width of the feed-forward networks relative to embed_dim")
-                .add("kernel_size", &ConformerOptions::kernel_size, fovea::schema::at_least(1),
+                .add("kernel_size", &ConformerOptions::kernel_size, fovea::nn::side_length(),
                      "frames that a depthwise convolution sees; an odd number")
                 .add("drop_rate", &ConformerOptions::drop_rate, fovea::schema::in_range(0, 0.99),
                      "dropout of tokens, of hidden layers and of every branch")

@@ -11,6 +11,7 @@
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/norm.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
@@ -42,7 +43,6 @@ using namespace fovea;
 using models::CausalAttention;
 using models::DataShape;
 using models::DecoderState;
-using schema::at_least;
 
 constexpr double kInitStddev = 0.02;
 
@@ -246,15 +246,15 @@ FOVEA_MODEL(language_model, CausalDecoder,
             "decoder that says the next token: softmax, linear or magnitude-aware attention (mala "
             "4.6)",
             fovea::schema::Fields<Decoding>{}
-                .add("vocab_size", &Decoding::vocab_size, at_least(2),
+                .add("vocab_size", &Decoding::vocab_size, nn::class_count(2),
                      "tokens of the vocabulary; null = the data set's")
-                .add("embed_dim", &Decoding::embed_dim, at_least(1), "width of the tokens")
-                .add("depth", &Decoding::depth, at_least(1), "number of layers")
+                .add("embed_dim", &Decoding::embed_dim, nn::channel_count(), "width of the tokens")
+                .add("depth", &Decoding::depth, nn::block_count(), "number of layers")
                 .add_component("attention", &Decoding::attention,
                                models::causal_attentions().choices(),
                                "attention to the tokens before")
                 .for_every_type({"num_heads"})
-                .add("hidden_dim", &Decoding::hidden_dim, at_least(1),
+                .add("hidden_dim", &Decoding::hidden_dim, nn::channel_count(),
                      "width inside the gated feed-forward networks; null = 8/3 embed_dim, up to "
                      "the next multiple of 256")
                 .add("norm_eps", &Decoding::norm_eps, fovea::schema::greater_than(0),

@@ -7,6 +7,7 @@
 #include "models/dense.h"
 #include "models/unet/attention_gate.h"
 #include "models/unet/emcad_parts.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 
 namespace {
@@ -139,7 +140,7 @@ schema::Fields<EmcadOptions> emcad_fields() {
   fields
       .add_component("backbone", &O::backbone, models::backbones().choices(),
                      "the encoder, whose strides double from level to level")
-      .add("kernel_sizes", &O::kernels, at_least(1),
+      .add("kernel_sizes", &O::kernels, nn::side_length(),
            "of the depthwise convolutions that stand side by side")
       .add("expansion_factor", &O::expansion, at_least(1), "their channels relative to the level's")
       .add("parallel", &O::parallel,
@@ -148,7 +149,8 @@ schema::Fields<EmcadOptions> emcad_fields() {
       .add_enum("activation", &O::activation,
                 {{"relu", EmcadActivation::kRelu}, {"relu6", EmcadActivation::kRelu6}},
                 "behind the norms of these convolutions")
-      .add("gate_kernel", &O::gate_kernel, at_least(1), "kernel of the gates of the skips; odd")
+      .add("gate_kernel", &O::gate_kernel, nn::side_length(),
+           "kernel of the gates of the skips; odd")
       .add("deep_supervision", &O::deep_supervision,
            "logits of every level, enlarged to the image; else of the finest alone");
   return models::add_dense_fields(fields);

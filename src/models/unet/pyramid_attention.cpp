@@ -6,6 +6,7 @@
 #include "models/counting.h"
 #include "models/dense.h"
 #include "models/token_decoder.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -142,9 +143,9 @@ schema::Fields<PyramidAttentionOptions> pyramid_attention_fields(
            "heads of the blocks, that of the finest level first; null = one for every 32 channels")
       .add("preconv", &O::preconv, "a dense 3x3 convolution and SiLU before each attention")
       .add("norm_eps", &O::norm_eps, schema::greater_than(0), "epsilon of the blocks' layer norms")
-      .add("us_ks", &O::us_ks, at_least(1),
+      .add("us_ks", &O::us_ks, nn::side_length(),
            "kernel of the transposed convolutions that enlarge maps; odd")
-      .add("first_us_ks", &O::first_us_ks, at_least(1),
+      .add("first_us_ks", &O::first_us_ks, nn::side_length(),
            "that of the first one, behind the coarsest level; null = us_ks")
       .add("deep_supervision", &O::deep_supervision,
            "logits of every level, enlarged to the image; else of the finest alone");

@@ -6,6 +6,7 @@
 
 #include "models/dense.h"
 #include "models/unet/unet_parts.h"
+#include "nn/sizes.h"
 
 namespace {
 
@@ -79,7 +80,7 @@ schema::Fields<PyramidUNetOptions> pyramid_unet_fields(
   fields
       .add_component("backbone", &O::backbone, models::backbones().choices(),
                      "the encoder, whose levels are the skips")
-      .add("decoder_channels", &O::decoder_channels, schema::at_least(1),
+      .add("decoder_channels", &O::decoder_channels, nn::channel_count(),
            "channels after each upsampling, one number for every level of the backbone but the "
            "deepest, from there on; null = half of the level's");
   return models::add_dense_fields(fields);

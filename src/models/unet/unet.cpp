@@ -8,6 +8,7 @@
 #include "models/dense.h"
 #include "models/unet/attention_gate.h"
 #include "models/unet/unet_parts.h"
+#include "nn/sizes.h"
 
 namespace {
 
@@ -172,8 +173,8 @@ schema::Fields<UNetOptions> unet_fields(const UNetOptions& defaults) {
                  {"nearest_conv", Upsampling::kNearestConv}},
                 "2x2 transposed convolutions; interpolation with aligned corners; or nearest "
                 "neighbours and a 3x3 convolution with batch norm and ReLU")
-      .add("widths", &O::widths, schema::at_least(1), "channels of each resolution")
-      .add("decoder_channels", &O::decoder_channels, schema::at_least(1),
+      .add("widths", &O::widths, nn::channel_count(), "channels of each resolution")
+      .add("decoder_channels", &O::decoder_channels, nn::channel_count(),
            "channels after each upsampling, the deepest first")
       .add("conv_bias", &O::conv_bias, "biases of the 3x3 convolutions before batch norms")
       .add_enum("decoder_middle", &O::decoder_middle,

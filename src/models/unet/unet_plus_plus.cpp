@@ -5,6 +5,7 @@
 
 #include "models/dense.h"
 #include "models/unet/unet_parts.h"
+#include "nn/sizes.h"
 #include "ops/shape.h"
 
 namespace {
@@ -85,7 +86,7 @@ class UNetPlusPlus final : public models::DenseNetwork {
 schema::Fields<UNetPlusPlusOptions> unet_plus_plus_fields() {
   schema::Fields<UNetPlusPlusOptions> fields;
   fields
-      .add("widths", &UNetPlusPlusOptions::widths, schema::at_least(1),
+      .add("widths", &UNetPlusPlusOptions::widths, nn::channel_count(),
            "channels of each resolution")
       .check([](const UNetPlusPlusOptions& o) {
         return o.widths.empty() ? std::string("widths is empty") : std::string();

@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "models/vit/token_input.h"
 #include "nn/embedding.h"
+#include "nn/sizes.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -19,7 +20,6 @@ using namespace fovea;
 using models::DataShape;
 using models::Pool;
 using models::Positions;
-using schema::at_least;
 
 struct TextOptions : models::TokenOptions {
   TextOptions() {
@@ -122,11 +122,11 @@ class TextTransformer final : public models::TextClassifier {
 
 schema::Fields<TextOptions> text_fields(const TextOptions& defaults) {
   return schema::Fields<TextOptions>(defaults)
-      .add("vocab_size", &TextOptions::vocab_size, at_least(2),
+      .add("vocab_size", &TextOptions::vocab_size, nn::class_count(2),
            "rows of the embedding, padding and unknown words included; null = the data set's")
-      .add("max_len", &TextOptions::max_len, at_least(1),
+      .add("max_len", &TextOptions::max_len, nn::side_length(),
            "longest text in tokens; null = the data set's")
-      .add("num_classes", &TextOptions::num_classes, at_least(1),
+      .add("num_classes", &TextOptions::num_classes, nn::class_count(),
            "outputs of the head; null = the data set's")
       .add("scale_embed", &TextOptions::scale_embed,
            "multiply the vectors of words by sqrt(embed_dim)")
@@ -138,7 +138,7 @@ schema::Fields<TextOptions> text_fields(const TextOptions& defaults) {
       .add_enum("global_pool", &TextOptions::global_pool,
                 {{"avg", Pool::kAvg}, {"token", Pool::kToken}},
                 "what the head sees: the mean over words, or a class token put before them")
-      .add("head_hidden", &TextOptions::head_hidden, at_least(1),
+      .add("head_hidden", &TextOptions::head_hidden, nn::channel_count(),
            "width of a hidden layer with GELU in the head; null = a linear head")
       .include(models::encoder_fields(defaults));
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "models/volumes/dformer_stage.h"
 #include "nn/init.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -263,15 +264,15 @@ class DFormer final : public models::VolumeNetwork {
 schema::Fields<DFormerOptions> dformer_fields() {
   using O = DFormerOptions;
   schema::Fields<O> fields;
-  fields.add("embed_dim", &O::embed_dim, at_least(1), "channels of the first stage")
-      .add("depths", &O::depths, at_least(1), "blocks of every stage, LSM and GSM by turns")
+  fields.add("embed_dim", &O::embed_dim, nn::channel_count(), "channels of the first stage")
+      .add("depths", &O::depths, nn::block_count(), "blocks of every stage, LSM and GSM by turns")
       .add("num_heads", &O::num_heads, at_least(1), "heads of every stage")
-      .add("patch_size", &O::patch_size, at_least(1), "depth, height and width of a patch")
-      .add("group_size", &O::group_size, at_least(1),
+      .add("patch_size", &O::patch_size, nn::side_length(), "depth, height and width of a patch")
+      .add("group_size", &O::group_size, nn::window_length(),
            "tokens of a unit of attention along each axis")
-      .add("interval_list", &O::interval_list, at_least(1),
+      .add("interval_list", &O::interval_list, nn::window_length(),
            "of every stage: global units are of maps padded to multiples of it (reference rule)")
-      .add("mlp_ratio", &O::mlp_ratio, schema::greater_than(0),
+      .add("mlp_ratio", &O::mlp_ratio, nn::width_ratio(),
            "hidden width of the FFNs relative to that of the tokens")
       .add("qkv_bias", &O::qkv_bias, "bias on the fused q, k, v projection")
       .add("qk_scale", &O::qk_scale, schema::greater_than(0),
@@ -295,7 +296,7 @@ schema::Fields<DFormerOptions> dformer_fields() {
                  {"after_lsm", models::DpePosition::kAfterLsm},
                  {"after_gsm", models::DpePosition::kAfterGsm}},
                 "where that convolution stands in a stage")
-      .add("dpe_kernel", &O::dpe_kernel, at_least(1), "its odd size")
+      .add("dpe_kernel", &O::dpe_kernel, nn::side_length(), "its odd size")
       .add_enum("gs_partition", &O::gs_partition,
                 {{"auto", models::PartitionRule::kAuto},
                  {"reference", models::PartitionRule::kReference},

@@ -11,6 +11,7 @@
 #include "models/volumes/volume_network.h"
 #include "nn/convolution.h"
 #include "nn/norm.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -181,14 +182,14 @@ schema::Fields<PlainConvUNetOptions> plain_conv_unet_fields() {
   using O = PlainConvUNetOptions;
   schema::Fields<O> fields;
   fields
-      .add("features_per_stage", &O::features_per_stage, schema::at_least(1),
+      .add("features_per_stage", &O::features_per_stage, nn::channel_count(),
            "channels of each stage, the finest first")
-      .add("strides", &O::strides, schema::at_least(1),
+      .add("strides", &O::strides, nn::side_length(),
            "of each stage, (depth, height, width): of its first convolution; those of the first "
            "stage are 1")
-      .add("kernel_sizes", &O::kernel_sizes, schema::at_least(1),
+      .add("kernel_sizes", &O::kernel_sizes, nn::side_length(),
            "of each stage, (depth, height, width), odd")
-      .add("n_conv_per_stage", &O::n_conv_per_stage, schema::at_least(1),
+      .add("n_conv_per_stage", &O::n_conv_per_stage, nn::block_count(),
            "convolutions of each stage, in the encoder and in the decoder")
       .add(
           "deep_supervision", &O::deep_supervision,

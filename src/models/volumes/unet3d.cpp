@@ -8,6 +8,7 @@
 #include "models/volumes/volume_network.h"
 #include "nn/convolution.h"
 #include "nn/norm.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -105,7 +106,7 @@ class UNet3d final : public models::VolumeNetwork {
 schema::Fields<UNet3dOptions> unet3d_fields() {
   using O = UNet3dOptions;
   schema::Fields<O> fields;
-  fields.add("f_maps", &O::f_maps, schema::at_least(1), "channels of each resolution")
+  fields.add("f_maps", &O::f_maps, nn::channel_count(), "channels of each resolution")
       .add("num_groups", &O::num_groups, schema::at_least(1), "groups of the norms")
       .check([](const O& o) {
         return o.f_maps.empty() ? std::string("f_maps is empty") : std::string();

@@ -10,6 +10,7 @@
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "nn/sizes.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
@@ -214,9 +215,9 @@ class Unetr final : public models::VolumeNetwork {
 schema::Fields<UnetrOptions> unetr_fields() {
   using O = UnetrOptions;
   schema::Fields<O> fields;
-  fields.add("feature_size", &O::feature_size, at_least(1), "channels at the volume's size")
-      .add("hidden_size", &O::hidden_size, at_least(1), "channels of the tokens")
-      .add("mlp_dim", &O::mlp_dim, at_least(1), "hidden width of the FFNs")
+  fields.add("feature_size", &O::feature_size, nn::channel_count(), "channels at the volume's size")
+      .add("hidden_size", &O::hidden_size, nn::channel_count(), "channels of the tokens")
+      .add("mlp_dim", &O::mlp_dim, nn::channel_count(), "hidden width of the FFNs")
       .add("num_heads", &O::num_heads, at_least(1), "heads of every block")
       .add("qkv_bias", &O::qkv_bias, "bias on the fused q, k, v projection")
       .add_enum("proj_type", &O::proj_type,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/model.h"
+#include "nn/sizes.h"
 #include "ops/conv/convolution.h"
 
 namespace fovea::models {
@@ -26,12 +27,12 @@ struct VolumeOptions {
 template <class Options>
 schema::Fields<Options>& add_volume_fields(schema::Fields<Options>& fields) {
   return fields
-      .add("img_size", &VolumeOptions::img_size, schema::at_least(1),
+      .add("img_size", &VolumeOptions::img_size, nn::side_length(),
            "depth, height and width of the crops that the network is trained on; null = the data "
            "set's")
-      .add("in_chans", &VolumeOptions::in_chans, schema::at_least(1),
+      .add("in_chans", &VolumeOptions::in_chans, nn::channel_count(),
            "channels of the volumes; null = the data set's")
-      .add("num_classes", &VolumeOptions::num_classes, schema::at_least(1),
+      .add("num_classes", &VolumeOptions::num_classes, nn::class_count(),
            "maps that the network puts out, the background too; null = classes of the data set");
 }
 
