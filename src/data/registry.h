@@ -2,6 +2,7 @@
 // datasets.def.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -77,6 +78,7 @@ struct DatasetEntry : schema::Choice {
   static constexpr const char* kKind = "dataset";
   std::string page;           // how to get the data, relative to the project's root
   Kind kind = Kind::kImages;  // where the options say no other
+  int axes = 2;               // of its images: 3 of volumes
   std::function<Kind(const schema::Value& options)> kind_of;
   std::function<Configured(const schema::Component&, const std::string& path, const MakeOptions&)>
       configure;
@@ -166,8 +168,8 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
     if constexpr (requires { Options::kind_of(options); }) return Options::kind_of(options);
     return Options::kKind;
   };
-  return {
-      {std::move(name), title + "; see " + page, shared}, page, Options::kKind, kind_of, configure};
+  return {{std::move(name), title + "; see " + page, shared},   page,    Options::kKind,
+          std::derived_from<Options, VolumeSetOptions> ? 3 : 2, kind_of, configure};
 }
 
 }  // namespace fovea::data

@@ -29,6 +29,7 @@ constexpr const char* kNnUnetPage = "datasets/nnunet.md";
 enum class NnUnetIntensity { kAuto, kMr, kCt };
 
 struct NnUnetOptions : VolumeSetOptions {
+  NnUnetOptions() { img_size = {64, 64, 64}; }
   PartsFrom parts = PartsFrom::kAll;
   NnUnetIntensity intensities = NnUnetIntensity::kAuto;
 };

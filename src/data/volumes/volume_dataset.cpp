@@ -247,7 +247,8 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
       schema::Fields<O>{}
           .include(split_fields())
           .add("img_size", &O::img_size, schema::at_least(1),
-               "depth, height and width of the crops that networks are trained on, in voxels")
+               "depth, height and width of the crops that networks are trained on, in voxels; "
+               "fovea inspect dataset FILE --plan proposes what fits the volumes")
           .add("spacing", &O::spacing, schema::greater_than(0),
                "spacing of the voxels to which volumes are resampled: depth, height, width in "
                "millimetres; []: by the rule of nnU-Net (dformer 7.3)")

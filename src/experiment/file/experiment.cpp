@@ -10,6 +10,7 @@
 #include "data/registry.h"
 #include "experiment/costs/machine_memory.h"
 #include "experiment/file/folds.h"
+#include "experiment/file/usual_settings.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
 #include "schema/describe/contents.h"
@@ -103,38 +104,6 @@ void check_kinds(const Experiment& e) {
                           models::info_of(network).name));
 }
 
-// What a data set that may not be valid yet holds; what is wrong with it is said with the rest.
-data::Kind kind_of_dataset(const schema::Value& settled, data::Kind otherwise) {
-  const schema::Value* given = settled.find("dataset");
-  const schema::Value* type = given != nullptr && given->is_object() ? given->find("type") : given;
-  if (type == nullptr || !type->is_string()) return otherwise;
-  for (const data::DatasetEntry& entry : data::datasets()) {
-    if (entry.name == type->as_string()) return entry.kind_of(*given);
-  }
-  return otherwise;
-}
-
-// A loss that fits the task and its data, where an experiment names none.
-void choose_loss(schema::Value& settled) {
-  const schema::Value* task = settled.find("task");
-  const std::string name =
-      task != nullptr && task->is_string() ? task->as_string() : default_task();
-  const std::vector<std::string> known = task_names();
-  if (std::find(known.begin(), known.end(), name) == known.end()) return;  // said with the others
-  const training::TaskInfo& info = training::tasks().find(name).info;
-  const std::string type = info.loss_for(kind_of_dataset(settled, info.data));
-  const schema::Value* given = settled.find("loss");
-  const bool none = given == nullptr || given->is_null();
-  FOVEA_CHECK(none || !type.empty(), ConfigError,
-              fmt::format("{}{} has a loss of its own; remove this one",
-                          schema::where(given->origin(), "loss"), name));
-  const bool named = !none && (!given->is_object() || given->find("type") != nullptr);
-  if (type.empty() || named) return;
-  schema::Value chosen = none ? schema::Value::object() : *given;
-  chosen.set("type", type);
-  settled.set("loss", chosen);
-}
-
 }  // namespace
 
 const ExperimentKind& experiment_kind() {
@@ -177,8 +146,7 @@ schema::Value load_unresolved(const std::filesystem::path& path,
 }
 
 schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes) {
-  schema::Value settled = unresolved;
-  choose_loss(settled);
+  schema::Value settled = with_usual_settings(unresolved);
   // Again, since a file may leave the type to its parent and some keys are renamed for one type.
   schema::rename_keys(experiment_fields(), settled, schema::OldKeys::kLater, notes);
   schema::drop_foreign_options(experiment_fields(), settled, notes);

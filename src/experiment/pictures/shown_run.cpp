@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/volumes/volume_dataset.h"
+#include "experiment/file/usual_settings.h"
 #include "experiment/pictures/denoising_steps.h"
 #include "experiment/pictures/volume_case.h"
 #include "experiment/pictures/volume_rollouts.h"
@@ -73,7 +74,8 @@ std::optional<bool> signed_maps_of(const Experiment& e) {
 std::string task_of(const io::fs::path& path) {
   const schema::Value config =
       is_experiment_file(path) ? load_unresolved(path, {}) : load_config(path);
-  const schema::Value* task = config.find("task");
+  const schema::Value settled = with_usual_settings(config);
+  const schema::Value* task = settled.find("task");
   return task == nullptr ? default_task() : task->as_string();
 }
 

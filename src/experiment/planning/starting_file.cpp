@@ -13,11 +13,11 @@
 #include "data/texts/text_dataset.h"
 #include "experiment/costs/machine_memory.h"
 #include "experiment/file/experiment.h"
+#include "experiment/file/usual_settings.h"
 #include "experiment/planning/commented_json.h"
 #include "experiment/planning/proposal.h"
 #include "experiment/run/preflight.h"
 #include "experiment/run/summary.h"
-#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 namespace {
@@ -61,13 +61,8 @@ schema::Component component(const Value& dataset) {
   return {dataset.at("type").as_string(), dataset};
 }
 
-// The first task that reads such data.
 std::string task_of(const Value& dataset) {
-  const data::Kind kind = data::kind_of(component(dataset));
-  for (const training::TaskEntry& task : training::tasks()) {
-    if (task.info.reads(kind)) return task.name;
-  }
-  return default_task();
+  return with_usual_settings(Value::object({{"dataset", dataset}})).at("task").as_string();
 }
 
 // The file while it is made.

@@ -37,7 +37,8 @@ constexpr training::TaskInfo kTexts{.help = "one label for each text",
                                     .data = data::Kind::kTexts,
                                     .network = models::Interface::kTextClassifier,
                                     .gives = "classes",
-                                    .loss = "cross_entropy"};
+                                    .loss = "cross_entropy",
+                                    .usual = {"transformer", 32}};
 
 }  // namespace
 

@@ -28,6 +28,14 @@ struct TaskInfo {
     const char* loss;
   };
   std::optional<Also> also = {};
+  /// What an experiment has that says nothing else: a network that learns such data, and as many
+  /// samples as a training step has memory for on a usual machine.
+  struct Usual {
+    const char* model;
+    std::int64_t batch_size;
+  };
+  Usual usual = {"vit", 128};
+  std::optional<Usual> of_volumes = {};  // and of volumes, if that is something else
 
   bool reads(data::Kind kind) const { return kind == data || (also && kind == also->data); }
   const char* loss_for(data::Kind kind) const {

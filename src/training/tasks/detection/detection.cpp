@@ -177,7 +177,8 @@ constexpr fovea::training::TaskInfo kInfo{.help = "the objects of images: boxes,
                                           .data = fovea::data::Kind::kBoxes,
                                           .network = fovea::models::Interface::kDetector,
                                           .gives = "boxes",
-                                          .loss = ""};
+                                          .loss = "",
+                                          .usual = {"retinanet", 4}};
 
 }  // namespace
 

@@ -205,7 +205,8 @@ constexpr fovea::training::TaskInfo kInfo{.help = "images of classes, from noise
                                           .data = fovea::data::Kind::kImages,
                                           .network = fovea::models::Interface::kDenoiser,
                                           .gives = "images",
-                                          .loss = ""};
+                                          .loss = "",
+                                          .usual = {"dit_s", 32}};
 
 }  // namespace
 

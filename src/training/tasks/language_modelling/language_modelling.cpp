@@ -142,7 +142,8 @@ constexpr fovea::training::TaskInfo kLanguageModelling{
     .data = fovea::data::Kind::kStreams,
     .network = fovea::models::Interface::kLanguageModel,
     .gives = "next tokens",
-    .loss = "cross_entropy"};
+    .loss = "cross_entropy",
+    .usual = {"language_model", 8}};
 
 }  // namespace
 

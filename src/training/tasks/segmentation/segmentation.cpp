@@ -161,7 +161,9 @@ constexpr fovea::training::TaskInfo kInfo{
     .network = fovea::models::Interface::kDenseNetwork,
     .gives = "masks",
     .loss = "bce_dice",
-    .also = {{fovea::data::Kind::kLabelMaps, "dice_ce"}}};
+    .also = {{fovea::data::Kind::kLabelMaps, "dice_ce"}},
+    .usual = {"unet", 4},
+    .of_volumes = {{"unet3d", 2}}};
 
 }  // namespace
 

@@ -176,7 +176,8 @@ constexpr fovea::training::TaskInfo kTranscription{
     .data = fovea::data::Kind::kSpeech,
     .network = fovea::models::Interface::kTranscriber,
     .gives = "texts",
-    .loss = "ctc"};
+    .loss = "ctc",
+    .usual = {"conformer_s", 16}};
 
 }  // namespace
 
