@@ -138,7 +138,8 @@ int main(int argc, char** argv) {
       .value("RUN");
   cli.add_option("--input", args.inputs,
                  "pictures, recordings, .nii and .nii.gz volumes (channels end in _0000, _0001, "
-                 "...), or folders of them with their sub-folders; of texts files with one in "
+                 "..., or lie along the fourth axis of one file), or folders of them with their "
+                 "sub-folders; of texts files with one in "
                  "each line, .csv, .tsv or .jsonl tables, or - for standard input; repeatable")
       .value("FILE");
   cli.add_option("--text", args.texts, "a text itself; repeatable").value("TEXT");

@@ -18,7 +18,8 @@ struct Qform {
   float qfac = 1;
 };
 
-/// int16 voxels, (slices, rows, columns) row-major, 8 x 1.25 x 1.5 mm unless `steps` say otherwise.
+/// int16 voxels, (channels, slices, rows, columns) row-major, 8 x 1.25 x 1.5 mm unless `steps` say
+/// otherwise.
 struct NiftiFile {
   std::int16_t depth = 2, height = 3, width = 4;
   std::vector<std::int16_t> values;
@@ -29,6 +30,7 @@ struct NiftiFile {
   int extension = 0;                              // bytes between header and voxels
   std::optional<Qform> qform = {};
   std::optional<std::array<std::array<float, 4>, 3>> sform = {};
+  std::int16_t channels = 1;  // along a fourth axis, where there are several
 
   std::string bytes() const {
     std::string file(static_cast<std::size_t>(352 + extension), '\0');
@@ -40,7 +42,8 @@ struct NiftiFile {
       std::memcpy(file.data() + at, raw, sizeof(value));
     };
     put(0, std::int32_t{348});
-    const std::int16_t axes[] = {3, width, height, depth, 1, 1, 1, 1};
+    const auto count = static_cast<std::int16_t>(channels > 1 ? 4 : 3);
+    const std::int16_t axes[] = {count, width, height, depth, channels, 1, 1, 1};
     for (std::size_t k = 0; k < 8; ++k) put(40 + 2 * k, axes[k]);
     put(70, type);
     put(72, std::int16_t{16});

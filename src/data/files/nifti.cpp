@@ -64,9 +64,10 @@ void check(const nifti_1_header& header, std::string_view name) {
   for (int k = 1; k <= axes; ++k) {
     if (header.dim[k] < 1)
       refuse(name, fmt::format("size of axis {} is {}, at least 1 expected", k, header.dim[k]));
-    if (k > 3 && header.dim[k] > 1)
-      refuse(name, fmt::format("axis {} has size {}; expected one volume of three axes", k,
-                               header.dim[k]));
+    if (k > 4 && header.dim[k] > 1)
+      refuse(name, fmt::format("axis {} has size {}; expected three axes, and channels along a "
+                               "fourth",
+                               k, header.dim[k]));
   }
   switch (header.datatype) {
     case NIFTI_TYPE_UINT8:
@@ -154,12 +155,15 @@ VolumeSize size_of(const nifti_image& image) {
           image.ny,
           image.nx,
           {steps[2], steps[1], steps[0]},
-          affine_of(image, steps, unit)};
+          affine_of(image, steps, unit),
+          std::max(image.nt, 1)};
 }
 
 std::string voxel(const VolumeSize& size, std::size_t i) {
   const auto at = static_cast<std::int64_t>(i);
-  return fmt::format("slice {}, row {}, column {}", at / size.plane(),
+  const std::string channel =
+      size.channels > 1 ? fmt::format("channel {}, ", at / size.voxels()) : std::string();
+  return fmt::format("{}slice {}, row {}, column {}", channel, at % size.voxels() / size.plane(),
                      at % size.plane() / size.width, at % size.width);
 }
 
@@ -205,8 +209,9 @@ Volume decode_plain(Bytes file, std::string_view name, Values what) {
   static_cast<VolumeSize&>(volume) = size_of(*header);
   const auto offset = static_cast<std::size_t>(header->iname_offset);
   const auto each = static_cast<std::size_t>(header->nbyper);
-  // Sizes are 16 bits each, so this fits.
-  const std::size_t bytes = static_cast<std::size_t>(volume.voxels()) * each;
+  // Sizes are 15 bits each, and files of fewer than kMaxVolumeBytes.
+  const auto values = static_cast<std::size_t>(volume.voxels() * volume.channels);
+  const std::size_t bytes = values * each;
   if (offset > file.size() || bytes > file.size() - offset)
     refuse(name, fmt::format("header promises {} bytes of voxels from byte {} on, file holds {}; "
                              "the copy or download was cut short",
@@ -223,7 +228,7 @@ Volume decode_plain(Bytes file, std::string_view name, Values what) {
   // A slope of 0 means no scaling.
   const bool scaled = (what == Values::kScaled || real) && header->scl_slope != 0 &&
                       std::isfinite(header->scl_slope) && std::isfinite(header->scl_inter);
-  volume.values.resize(static_cast<std::size_t>(volume.voxels()));
+  volume.values.resize(values);
   scale(header->datatype, data, scaled ? double{header->scl_slope} : 1.0,
         scaled ? double{header->scl_inter} : 0.0, volume.values);
   const auto bad = std::find_if_not(volume.values.begin(), volume.values.end(),
@@ -247,6 +252,13 @@ Volume decode(Bytes file, std::string_view name, Values what) {
   return decode_plain(inflate(file, most + kMore, name), name, what);
 }
 
+Volume of_one_channel(Volume volume, const std::filesystem::path& path) {
+  if (volume.channels > 1)
+    refuse(path.string(),
+           fmt::format("axis 4 has size {}; expected one volume of three axes", volume.channels));
+  return volume;
+}
+
 // The first bytes of a file, enough for a header even where they are compressed.
 std::vector<std::byte> beginning(const std::filesystem::path& path) {
   std::vector<std::byte> begin = io::read_beginning(path, 4096);
@@ -262,7 +274,10 @@ nifti_1_header header_like(const std::filesystem::path& like, const VolumeSize& 
       refuse(like.string(),
              fmt::format("is {} x {} x {}, its labels are {} x {} x {}", own.depth, own.height,
                          own.width, size.depth, size.height, size.width));
-    return raw_header(begin, like.string());
+    nifti_1_header header = raw_header(begin, like.string());
+    if (own.channels > 1) header.dim[0] = 3;  // the channels of a file have one map of labels
+    for (std::size_t k = 4; k < std::size(header.dim); ++k) header.dim[k] = 1;
+    return header;
   }
   const int axes[8] = {3,
                        static_cast<int>(size.width),
@@ -305,11 +320,16 @@ Volume decode_nifti(Bytes file, std::string_view name) {
 }
 
 Volume read_nifti(const std::filesystem::path& path) {
+  return of_one_channel(read_nifti_channels(path), path);
+}
+
+Volume read_nifti_channels(const std::filesystem::path& path) {
   return decode_nifti(io::read_bytes(path, kMaxVolumeBytes), path.string());
 }
 
 Volume read_nifti_labels(const std::filesystem::path& path) {
-  return decode(io::read_bytes(path, kMaxVolumeBytes), path.string(), Values::kLabels);
+  return of_one_channel(
+      decode(io::read_bytes(path, kMaxVolumeBytes), path.string(), Values::kLabels), path);
 }
 
 VolumeSize read_nifti_size(const std::filesystem::path& path) {

@@ -23,12 +23,15 @@ struct VolumeSize {
   std::array<double, 3> spacing = {1, 1, 1};  // of slices, rows, columns in millimetres
   /// By the sform where its code is not 0, else by the qform, else the spacing alone. dformer 7.2.
   Affine affine = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}};
+  /// Along the fourth axis: volumes on one grid, such as the sequences of a scan.
+  std::int64_t channels = 1;
 
   std::int64_t plane() const { return height * width; }
   std::int64_t voxels() const { return depth * plane(); }
 };
 
-/// (depth, height, width) row-major, scaled as the header says: value x slope + intercept.
+/// (channels, depth, height, width) row-major, scaled as the header says: value x slope +
+/// intercept.
 struct Volume : VolumeSize {
   std::vector<float> values;
 };
@@ -39,16 +42,18 @@ inline constexpr std::size_t kMaxVolumeBytes = std::size_t{1} << 31;
 /// True for the endings .nii and .nii.gz.
 bool has_nifti_extension(const std::filesystem::path& path);
 
-/// The whole content of a file, plain or compressed. Axes beyond the third must be 1. Throws
-/// FileError starting with `name` for what is no such file, is cut short, holds colours or complex
-/// numbers, or a value that is not finite, with its voxel.
+/// The whole content of a file, plain or compressed: one channel or several. Axes beyond the fourth
+/// must be 1. Throws FileError starting with `name` for what is no such file, is cut short, holds
+/// colours or complex numbers, or a value that is not finite, with its voxel.
 Volume decode_nifti(std::span<const std::byte> file, std::string_view name);
-/// decode_nifti of a file's content.
+/// decode_nifti of a file's content, which has one channel; FileError for more.
 Volume read_nifti(const std::filesystem::path& path);
+/// The same with any number of channels.
+Volume read_nifti_channels(const std::filesystem::path& path);
 /// The same of a file of labels: whole numbers are taken as they are stored, whatever the header
 /// says of their scale. dformer 7.2.
 Volume read_nifti_labels(const std::filesystem::path& path);
-/// The header alone: the first bytes of the file are read.
+/// The header alone, of any number of channels: the first bytes of the file are read.
 VolumeSize read_nifti_size(const std::filesystem::path& path);
 /// How a volume lies in the body, from the header alone; nothing where neither its sform nor its
 /// qform is in use.
@@ -56,7 +61,8 @@ std::optional<Affine> read_nifti_affine(const std::filesystem::path& path);
 
 /// Writes a volume of labels (depth, height, width), 8 bits a voxel, or 16 where a value is above
 /// 255; compressed where `path` ends in .gz. Place and size of the voxels are those of the NIfTI
-/// file `like`; of no file, voxels of size 1. Throws FileError if `like` has another size.
+/// file `like`, whatever its number of channels; of no file, voxels of size 1. Throws FileError if
+/// `like` has another size.
 void write_nifti_labels(const std::filesystem::path& path, const VolumeSize& size,
                         const std::vector<std::uint16_t>& labels,
                         const std::filesystem::path& like);

@@ -105,6 +105,15 @@ std::shared_ptr<const Dataset> given_pictures(const ImageDataset& like,
   return std::make_shared<GivenPictures>(like, std::move(files));
 }
 
+GivenVolume given_volume(const VolumeDataset& like,
+                         const std::vector<std::filesystem::path>& images, const Device& host) {
+  const VolumeInfo& info = like.info();
+  const PreparedVolume prepared = prepare_volume(read_volume({images, {}, {}}, info), like.plan(),
+                                                 info.class_names.size(), info.regions);
+  const auto& [d, h, w] = prepared.size;
+  return {Tensor::from(prepared.values, {1, prepared.channels, d, h, w}, host), prepared.place};
+}
+
 std::shared_ptr<const Dataset> given_texts(const TextDataset& like,
                                            std::vector<std::string> texts) {
   return std::make_shared<GivenTexts>(like, std::move(texts));

@@ -9,6 +9,7 @@
 
 #include "data/images/image_dataset.h"
 #include "data/texts/text_dataset.h"
+#include "data/volumes/volume_dataset.h"
 
 namespace fovea::data {
 
@@ -20,5 +21,14 @@ std::shared_ptr<const Dataset> given_pictures(const ImageDataset& like,
 /// Samples with the "tokens" of each text, in the order of the texts whatever their length; one
 /// without words is one unknown word. `like` outlives them.
 std::shared_ptr<const Dataset> given_texts(const TextDataset& like, std::vector<std::string> texts);
+
+/// A volume in memory of `host`, as `like` prepares its own.
+struct GivenVolume {
+  Tensor image;       // (1, channels, d, h, w)
+  VolumePlace place;  // where it lies in its file
+};
+/// Throws FileError.
+GivenVolume given_volume(const VolumeDataset& like,
+                         const std::vector<std::filesystem::path>& images, const Device& host);
 
 }  // namespace fovea::data

@@ -70,8 +70,8 @@ std::optional<std::string> elsewhere(const VolumeSize& image, const VolumeSize& 
 // The first image of a volume, and how its labels differ.
 VolumeSize check_volume(const VolumeCase& files, const VolumeInfo& info,
                         std::vector<std::string>& moved) {
-  check_channels(files, info);
   const VolumeSize first = read_nifti_size(files.images.front());
+  check_channels(files, first, info);
   for (std::size_t c = 1; c < files.images.size(); ++c) {
     const VolumeSize size = read_nifti_size(files.images[c]);
     check_size(first, size, files.images[c]);

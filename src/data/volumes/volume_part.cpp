@@ -54,6 +54,10 @@ std::vector<std::int64_t> sample_labels(std::span<const std::uint8_t> labels) {
 
 void check_size(const VolumeSize& first, const VolumeSize& size,
                 const std::filesystem::path& file) {
+  FOVEA_CHECK(
+      size.channels == 1, FileError,
+      fmt::format("{}: {} channels along its fourth axis; expected one volume of three axes",
+                  file.string(), size.channels));
   FOVEA_CHECK(size.depth == first.depth && size.height == first.height && size.width == first.width,
               FileError,
               fmt::format("{}: is {} x {} x {}, the first channel of its volume is {} x {} x {}",
@@ -61,25 +65,32 @@ void check_size(const VolumeSize& first, const VolumeSize& size,
                           first.height, first.width));
 }
 
-void check_channels(const VolumeCase& files, const VolumeInfo& info) {
+void check_channels(const VolumeCase& files, const VolumeSize& first, const VolumeInfo& info) {
+  const std::string file = files.images.front().string();
+  if (files.images.size() == 1 && first.channels > 1) {
+    FOVEA_CHECK(first.channels == info.channels, FileError,
+                fmt::format("{}: {} channels along its fourth axis; the data set has {}", file,
+                            first.channels, info.channels));
+    return;
+  }
   FOVEA_CHECK(std::ssize(files.images) == info.channels, FileError,
-              fmt::format("{}: {} files of channels; the data set has {}",
-                          files.images.empty() ? files.labels.string() : files.images[0].string(),
-                          files.images.size(), info.channels));
+              fmt::format("{}: {} {} of channels; the data set has {}{}", file, files.images.size(),
+                          files.images.size() == 1 ? "file" : "files", info.channels,
+                          info.channels == 1 ? ""
+                                             : ", in files that end in _0000, _0001, ..., or along "
+                                               "the fourth axis of one"));
 }
 
 LabelledVoxels read_volume(const VolumeCase& files, const VolumeInfo& info) {
-  check_channels(files, info);
   LabelledVoxels result;
-  for (const std::filesystem::path& file : files.images) {
-    Volume channel = read_nifti(file);
-    if (result.values.empty()) {
-      static_cast<VolumeSize&>(result) = channel;
-      result.file = file;
-      result.values = std::move(channel.values);
-      continue;
-    }
-    check_size(result, channel, file);
+  result.file = files.images.front();
+  Volume first = read_nifti_channels(result.file);
+  check_channels(files, first, info);
+  static_cast<VolumeSize&>(result) = first;
+  result.values = std::move(first.values);
+  for (std::size_t c = 1; c < files.images.size(); ++c) {
+    const Volume channel = read_nifti_channels(files.images[c]);
+    check_size(result, channel, files.images[c]);
     result.values.insert(result.values.end(), channel.values.begin(), channel.values.end());
   }
   if (files.labels.empty()) return result;

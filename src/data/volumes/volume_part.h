@@ -54,7 +54,7 @@ struct LabelledVoxels : VolumeSize {
 
 /// The files of a volume.
 struct VolumeCase {
-  std::vector<std::filesystem::path> images;  // NIfTI, one a channel
+  std::vector<std::filesystem::path> images;  // NIfTI, one a channel, or one with all channels
   std::filesystem::path labels;               // empty: none
   std::string name;                           // of the sample: one of its files
 };
@@ -80,13 +80,15 @@ class VolumePart : public Part {
   std::vector<VolumeSize> headers_;
 };
 
-/// Throws FileError for a file that is not as large as the first of its volume.
+/// Throws FileError for a file that is not as large as the first of its volume, or has channels.
 void check_size(const VolumeSize& first, const VolumeSize& size, const std::filesystem::path& file);
-/// Throws FileError for a volume of too few or too many channels.
-void check_channels(const VolumeCase& files, const VolumeInfo& info);
+/// Throws FileError for a volume of too few or too many channels. first: the header of its first
+/// file.
+void check_channels(const VolumeCase& files, const VolumeSize& first, const VolumeInfo& info);
 
-/// Reads one. Throws FileError for images and labels of different sizes, for channels that are too
-/// few or too many, and for labels that are not those of `info`.
+/// Reads one: a file for each channel, or one with the channels along its fourth axis. Throws
+/// FileError for images and labels of different sizes, for channels that are too few or too many,
+/// and for labels that are not those of `info`.
 LabelledVoxels read_volume(const VolumeCase& files, const VolumeInfo& info);
 
 /// Volumes in NIfTI files, whose headers are read at once.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "data/audio/speech_dataset.h"
 #include "data/boxes/box_dataset.h"
+#include "data/given/given_samples.h"
 #include "data/images/image_dataset.h"
 #include "data/loader.h"
 #include "ops/elementwise.h"
@@ -132,21 +133,19 @@ std::vector<std::string> Ensemble::each_batch(const Prepare& prepare, std::int64
   return loaders.front()->skipped();
 }
 
-Ensemble::VolumeProbabilities Ensemble::probabilities_of(const data::VolumeCase& volume) const {
+Ensemble::VolumeProbabilities Ensemble::probabilities_of(
+    const std::vector<std::filesystem::path>& images) const {
   VolumeProbabilities result;
   for (Run* run : runs_) {
     const data::VolumeDataset& volumes = *data::find_volumes(samples_of(*run));
-    const data::VolumeInfo& info = volumes.info();
-    const data::PreparedVolume prepared = data::prepare_volume(
-        data::read_volume(volume, info), volumes.plan(), info.class_names.size(), info.regions);
-    const auto& [d, h, w] = prepared.size;
+    const data::GivenVolume given =
+        data::given_volume(volumes, images, run->task().source().options().host);
     data::Batch batch;
-    batch.set("image", Tensor::from(prepared.values, {1, prepared.channels, d, h, w},
-                                    run->task().source().options().host));
+    batch.set("image", given.image);
     batch.indices = {0};
     const Tensor prob = run->task().probabilities_of(batch);
     result.values = result.values.defined() ? ops::add(result.values, prob) : prob;
-    result.place = prepared.place;
+    result.place = given.place;
   }
   result.values = mean(result.values);
   result.values = result.values.alias(result.values.shape().part(1, 5));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,13 +40,14 @@ class Ensemble {
   std::vector<std::string> each_batch(const Prepare& prepare, std::int64_t batch_size,
                                       const Visit& visit) const;
 
-  /// The mean of the probabilities of one volume, (k, d, h, w), and where they lie in its file.
+  /// The mean of the probabilities of one volume in files (data::VolumeCase), (k, d, h, w), and
+  /// where they lie in its file.
   /// Throws FileError.
   struct VolumeProbabilities {
     Tensor values;
     data::VolumePlace place;
   };
-  VolumeProbabilities probabilities_of(const data::VolumeCase& volume) const;
+  VolumeProbabilities probabilities_of(const std::vector<std::filesystem::path>& images) const;
 
  private:
   // All parts are prepared alike.

@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -15,6 +13,7 @@
 #include "data/files/nifti.h"
 #include "data/files/pictures/image_file.h"
 #include "data/files/sound_file.h"
+#include "data/given/channel_files.h"
 #include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
 
@@ -38,11 +37,7 @@ InputKind kind_of(const data::Dataset& samples) {
           fmt::format("picture ({})", fmt::join(data::image_extensions(), ", "))};
 }
 
-// A file, and what it is called by the input it belongs to.
-struct FoundFile {
-  fs::path file;
-  fs::path name;  // relative to the folder that was given; of a file that was given, its own
-};
+using data::GivenFile;
 
 // One folder with its sub-folders.
 class Search {
@@ -52,7 +47,7 @@ class Search {
     enter(folder, "");
   }
 
-  const std::vector<FoundFile>& found() const { return found_; }
+  const std::vector<GivenFile>& found() const { return found_; }
   /// "18 of 150 files are left out: .gif 10, .txt 8", and links to folders; of each one, if any.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes, counts;
@@ -93,14 +88,14 @@ class Search {
 
   const InputKind& kind_;
   fs::path folder_, out_;
-  std::vector<FoundFile> found_;
+  std::vector<GivenFile> found_;
   std::map<std::string, std::size_t> left_out_;  // files by ending
   std::vector<std::string> links_;
 };
 
-std::vector<FoundFile> files_of(const std::vector<fs::path>& given, const InputKind& kind,
+std::vector<GivenFile> files_of(const std::vector<fs::path>& given, const InputKind& kind,
                                 const fs::path& out, std::vector<std::string>& notes) {
-  std::vector<FoundFile> files;
+  std::vector<GivenFile> files;
   std::error_code code;
   for (const fs::path& path : given) {
     FOVEA_CHECK(fs::exists(path, code), FileError, fmt::format("{}: not found", path.string()));
@@ -128,24 +123,6 @@ void make_distinct(std::vector<PredictInput>& inputs) {
   }
 }
 
-std::string without_nifti(const fs::path& file) {
-  const std::string name = file.string();
-  for (const std::string_view ending : {".nii.gz", ".nii"}) {
-    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
-  }
-  return name;
-}
-
-// "a_0002" is channel 2 of "a"; nothing is a channel of one that has a single one.
-std::string case_of(const fs::path& file, std::int64_t channels) {
-  const std::string stem = without_nifti(file);
-  const bool numbered =
-      stem.size() > 5 && stem[stem.size() - 5] == '_' &&
-      std::all_of(stem.end() - 4, stem.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return numbered && (channels > 1 || stem.ends_with("_0000")) ? stem.substr(0, stem.size() - 5)
-                                                               : stem;
-}
-
 }  // namespace
 
 PredictInputs predict_inputs(const data::Dataset& samples, const std::vector<fs::path>& given,
@@ -153,19 +130,9 @@ PredictInputs predict_inputs(const data::Dataset& samples, const std::vector<fs:
   const data::VolumeDataset* volumes = data::find_volumes(samples);
   const std::int64_t channels = volumes == nullptr ? 0 : volumes->info().channels;
   PredictInputs result;
-  std::string last;  // volume, with its folder
-  for (const FoundFile& found : files_of(given, kind_of(samples), out, result.notes)) {
-    if (channels > 1) {
-      const std::string volume = case_of(found.file, channels);
-      if (std::exchange(last, volume) == volume) {
-        result.inputs.back().files.push_back(found.file);
-        continue;
-      }
-    }
-    const std::string name = channels > 0 ? case_of(found.name, channels)
-                                          : fs::path(found.name).replace_extension().string();
-    result.inputs.push_back({{found.file}, name, std::ssize(result.inputs)});
-  }
+  const std::vector<GivenFile> files = files_of(given, kind_of(samples), out, result.notes);
+  for (data::GivenCase& one : data::given_cases(files, channels))
+    result.inputs.push_back({std::move(one.files), std::move(one.name), std::ssize(result.inputs)});
   make_distinct(result.inputs);
   return result;
 }

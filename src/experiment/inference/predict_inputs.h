@@ -23,9 +23,9 @@ struct PredictInputs {
   std::vector<std::string> notes;  // files of folders that are no inputs, links to folders
 };
 /// The inputs that files and folders, with their sub-folders, hold: for networks of volumes .nii
-/// and .nii.gz files, where channels are files that end in _0000, _0001, ...; for transcribers
-/// recordings; else pictures. Hidden files and what lies in `out` are left out. Throws FileError
-/// for what is not there and for a folder without any.
+/// and .nii.gz files, where channels are files that end in _0000, _0001, ... or lie along the
+/// fourth axis of one; for transcribers recordings; else pictures. Hidden files and what lies in
+/// `out` are left out. Throws FileError for what is not there and for a folder without any.
 PredictInputs predict_inputs(const data::Dataset& samples,
                              const std::vector<std::filesystem::path>& given,
                              const std::filesystem::path& out);

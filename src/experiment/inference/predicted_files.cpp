@@ -66,7 +66,7 @@ fs::path PredictedFiles::file(const std::string& name, const std::string& ending
 }
 
 void predict_volume(const Ensemble& runs, const PredictInput& input, const PredictedFiles& files) {
-  const Ensemble::VolumeProbabilities found = runs.probabilities_of({input.files, {}, input.name});
+  const Ensemble::VolumeProbabilities found = runs.probabilities_of(input.files);
   const fs::path written = files.file(input.name, ".nii.gz");
   write_prediction(written.parent_path(), fs::path(input.name).filename().string(), found.values,
                    found.place, input.files.front(), data::find_volumes(runs.samples())->info(),

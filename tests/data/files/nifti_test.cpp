@@ -113,7 +113,8 @@ TEST_CASE("nifti: damaged files are refused with what is wrong", "[data]") {
   };
   refused(with(40, "\x09"), "has 9 axes");
   refused(with(42, std::string_view("\0", 1)), "size of axis 1 is 0");
-  refused(with(40, "\x04").replace(48, 1, "\x02"), "axis 4 has size 2");
+  refused(with(40, "\x05").replace(50, 1, "\x02"), "axis 5 has size 2");
+  refused(with(40, "\x04").replace(48, 1, "\x02"), "header promises 96 bytes of voxels");
   refused(with(70, std::string_view("\x80\0", 2)), "voxels are of type 128 (RGB24)");
   refused(with(0, std::string_view("\x1c\x02\0\0", 4)), "is a NIfTI-2 file");
   refused(with(0, std::string_view("\0\0\x02\x1c", 4)), "is a NIfTI-2 file");
@@ -122,6 +123,33 @@ TEST_CASE("nifti: damaged files are refused with what is wrong", "[data]") {
   refused(packed.substr(0, packed.size() - 12), "gzip");
   packed[packed.size() - 6] = static_cast<char>(packed[packed.size() - 6] ^ 1);
   refused(packed, "gzip stream is damaged");
+}
+
+TEST_CASE("nifti: a fourth axis holds channels on one grid", "[data]") {
+  const Folder folder;
+  NiftiFile file = counting_volume(2, 3, 4);
+  file.channels = 3;
+  for (std::int16_t i = 24; i < 72; ++i) file.values.push_back(i);
+  const auto path = folder.write("a.nii.gz", gzip(file.bytes()));
+  const Volume volume = read_nifti_channels(path);
+  CHECK(volume.channels == 3);
+  CHECK(volume.voxels() == 24);
+  REQUIRE(volume.values.size() == 72);
+  CHECK(volume.values[2 * 24 + 13] == 61.0f);
+  CHECK(volume.spacing == std::array<double, 3>{8, 1.25, 1.5});
+  CHECK(read_nifti_size(path).channels == 3);
+  for (auto* read : {read_nifti, read_nifti_labels})
+    CHECK_THROWS_WITH(read(path),
+                      Catch::EndsWith("a.nii.gz: axis 4 has size 3; expected one volume "
+                                      "of three axes"));
+  // Its labels are one volume of three axes at the same place.
+  const auto labels = folder.path / "labels.nii";
+  write_nifti_labels(labels, volume, std::vector<std::uint16_t>(24, 2), path);
+  const auto bytes = io::read_bytes(labels);
+  CHECK(bytes.size() == 352 + 24);
+  CHECK(bytes[40] == std::byte{3});
+  CHECK(bytes[48] == std::byte{1});
+  CHECK(read_nifti(labels).affine == volume.affine);
 }
 
 TEST_CASE("nifti: labels are whole numbers", "[data]") {
