@@ -100,7 +100,9 @@ int main(int argc, char** argv) {
           "         fovea visualise-attention runs/gdla runs/la --figure predictions --input 0 "
           "--input 7\n"
           "         fovea visualise-attention runs/bccd --input 0 --detection 0,3 --smooth\n"
-          "         fovea visualise-attention runs/hippocampus --input 3 --slices 4\n");
+          "         fovea visualise-attention runs/hippocampus --input 3 --slices 4\n"
+          "         fovea visualise-attention runs/hippocampus --input scan.nii.gz --query "
+          "20,24,20\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.runs,
@@ -111,9 +113,9 @@ int main(int argc, char** argv) {
   apps::FigureFlags flags(cli);
   cli.add_option(
          "-i,--input", args.inputs,
-         "number of a sample of the split, or an image or sound file; of generators of images a "
-         "class; repeatable (default: one of each class, at most 10; of samples without classes "
-         "the first four)")
+         "number of a sample of the split, or an image, sound or NIfTI file (channels end in "
+         "_0000, _0001, ...); of generators of images a class; repeatable (default: one of each "
+         "class, at most 10; of samples without classes the first four)")
       .value("FILE");
   cli.add_option("--text", args.texts, "words for runs that read or write texts; repeatable");
   apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);

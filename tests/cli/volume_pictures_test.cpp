@@ -89,7 +89,8 @@ TEST_CASE("visualise-attention: slices of volumes, their attention, and a page",
   refused({"--query", "3,400,5"}, "expected slice, row and column of a voxel of the file");
   refused({"--convention", "seen"}, "radiological");
   refused({"--input", "3"}, "the split has 3 samples");
-  refused({"--input", "scan.nii"}, "fovea predict reads files");
+  refused({"--input", "scan.nii"},
+          "--input scan.nii: not found; expected the number of a sample, or a .nii");
   refused({"--heads"}, "reads volumes, of which slices is drawn");
 }
 

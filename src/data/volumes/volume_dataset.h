@@ -79,6 +79,8 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   VolumeCase files_of(std::int64_t i) const { return part_->files_of(source_index(i)); }
   /// nnU-Net's name of a sample: its file name without ending and channel number.
   std::string case_name(std::int64_t i) const;
+  /// A sample as its files have it. Throws FileError.
+  LabelledVoxels original(std::int64_t i) const { return part_->read(source_index(i)); }
   /// The labels of a sample on the grid of its file, (d, h, w) int64. Throws FileError.
   Tensor original_mask(std::int64_t i) const;
   /// The labels on the grid of the file, (d, h, w) int64, from probabilities (outputs, d, h, w) of

@@ -93,7 +93,8 @@ ShownRun shown(const Opened& opened, data::Split split) {
                   .host = source.options().host,
                   .signed_maps = signed_maps_of(run.experiment()),
                   .pixel_classes = {},
-                  .volume_case = {},
+                  .seen_volume = {},
+                  .volume_on_file = {},
                   .add_rollouts = {},
                   .denoising = {}};
   result.pixel_classes = [&run, split](std::int64_t i) {
@@ -105,11 +106,14 @@ ShownRun shown(const Opened& opened, data::Split split) {
     return denoising_steps(run, label, count, seed);
   };
   if (const data::VolumeDataset* volumes = data::find_volumes(samples)) {
-    result.volume_case = [&run, split, volumes](std::int64_t i) {
-      return volume_case(run, split, *volumes, i);
+    result.seen_volume = [&run, split, volumes](const visualise::VolumeInput& input) {
+      return seen_volume(run, split, *volumes, input);
     };
-    result.add_rollouts = [&run, split](std::int64_t i, const auto& voxel, auto& to) {
-      add_rollouts(run, split, i, voxel, to);
+    result.volume_on_file = [&run, split, volumes](const visualise::VolumeInput& input) {
+      return volume_on_file(run, split, *volumes, input);
+    };
+    result.add_rollouts = [&run](const Tensor& image, const auto& voxel, auto& to) {
+      add_rollouts(run, image, voxel, to);
     };
   }
   return result;

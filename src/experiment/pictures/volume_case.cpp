@@ -9,6 +9,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "data/files/nifti.h"
+#include "data/given/given_samples.h"
 #include "data/volumes/volume_regions.h"
 #include "metrics/label_maps.h"
 
@@ -16,6 +17,9 @@ namespace fovea::experiment {
 namespace {
 
 using visualise::CaseVolume;
+
+// Of dformer's pictures of Synapse, in Hounsfield units. dformer 8, figure 4.
+constexpr visualise::Limits kSoftTissue{-160, 240};
 
 template <class To, class From>
 std::vector<To> values_as(const Tensor& tensor) {
@@ -26,19 +30,57 @@ std::vector<To> values_as(const Tensor& tensor) {
   return result;
 }
 
-std::vector<double> dice_on_file(const data::VolumeDataset& volumes, const Tensor& prob,
-                                 std::int64_t i) {
+// A volume as the network sees it.
+struct Prepared {
+  Tensor image;  // (1, c, d, h, w)
+  Tensor mask;   // (1, d, h, w); undefined for files of one's own
+  data::VolumePlace place;
+  std::vector<std::filesystem::path> files;  // none for generated volumes
+};
+
+Prepared prepared(Run& run, data::Split split, const data::VolumeDataset& volumes,
+                  const visualise::VolumeInput& input) {
+  const training::BatchSource& source = run.task().source();
+  if (!input.index) {
+    data::GivenVolume given = data::given_volume(volumes, input.files, source.options().host);
+    return {std::move(given.image), {}, given.place, input.files};
+  }
+  const data::Batch batch = source.one(split, *input.index);
+  return {batch.at("image"), batch.at("mask"), volumes.place(*input.index),
+          volumes.files_of(*input.index).images};
+}
+
+Tensor probabilities_of(Run& run, const Tensor& image) {
+  data::Batch batch;
+  batch.set("image", image);
+  batch.indices = {0};
+  return run.task().probabilities_of(batch);
+}
+
+std::vector<double> dice_of(const Tensor& truth, const Tensor& found,
+                            const data::VolumeDataset& volumes) {
   metrics::ConfusionMatrix confusion(volumes.num_classes());
-  const Tensor truth = volumes.original_mask(i), found = volumes.labels_at_original(prob, i);
   confusion.add(truth.host_values<std::int64_t>(), found.host_values<std::int64_t>(),
                 data::kIgnoreLabel);
   return metrics::class_dice(metrics::class_counts(confusion, data::scored_labels(volumes.info())));
 }
 
+void set_names(CaseVolume& v, const data::VolumeDataset& volumes) {
+  v.classes = volumes.class_names();
+  if (!volumes.info().regions.empty()) v.regions = data::scored_names(volumes.info());
+}
+
+void set_body(CaseVolume& v, const std::vector<std::filesystem::path>& files,
+              const data::VolumePlace& place) {
+  if (files.empty()) return;
+  BodyAxes body = body_axes(data::read_nifti_affine(files.front()), place);
+  v.codes = std::move(body.codes);
+  v.tilt = body.tilt;
+}
+
 // Voxels whose truth does not count are background in both, so that no error is seen there.
-void set_labels(CaseVolume& v, const Tensor& truth, const Tensor& predicted) {
+void set_truth(CaseVolume& v, const Tensor& truth) {
   const auto known = truth.host_values<std::int64_t>();
-  v.predicted = values_as<std::uint8_t, std::int64_t>(predicted);
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (known[i] < 0) v.predicted[i] = 0;
     v.truth.push_back(static_cast<std::uint8_t>(std::max<std::int64_t>(known[i], 0)));
@@ -95,35 +137,65 @@ BodyAxes body_axes(const std::optional<data::Affine>& affine, const data::Volume
   return axes;
 }
 
-CaseVolume volume_case(Run& run, data::Split split, const data::VolumeDataset& volumes,
-                       std::int64_t i) {
+visualise::SeenVolume seen_volume(Run& run, data::Split split, const data::VolumeDataset& volumes,
+                                  const visualise::VolumeInput& input) {
   const autograd::NoGrad no_grad;
-  const data::Batch batch = run.task().source().one(split, i);
-  const Tensor all = run.task().probabilities_of(batch);
+  const Prepared sample = prepared(run, split, volumes, input);
+  const Tensor all = probabilities_of(run, sample.image);
   const Tensor prob = all.alias(all.shape().part(1, all.rank()));
   CaseVolume v;
-  v.name = volumes.case_name(i);
+  v.name = input.name;
   v.size = {prob.size(1), prob.size(2), prob.size(3)};
-  const data::VolumePlace place = volumes.place(i);
-  v.file = file_axes(place, v.size);
-  const auto spacing = data::turned(place.spacing, place.turn);
+  v.file = file_axes(sample.place, v.size);
+  const auto spacing = data::turned(sample.place.spacing, sample.place.turn);
   for (std::size_t axis = 0; axis < 3; ++axis)
     v.spacing[axis] = spacing[axis] * std::abs(v.file[axis].step);
-  const data::VolumeCase files = volumes.files_of(i);
-  if (!files.images.empty()) {
-    BodyAxes body = body_axes(data::read_nifti_affine(files.images.front()), place);
-    v.codes = std::move(body.codes);
-    v.tilt = body.tilt;
+  set_body(v, sample.files, sample.place);
+  set_values(v, sample.image.alias(sample.image.shape().part(1, 5)).rows(0, 1), volumes.plan());
+  const std::vector<data::Region>& regions = volumes.info().regions;
+  v.predicted = values_as<std::uint8_t, std::int64_t>(
+      regions.empty() ? metrics::predicted_labels(all) : data::region_labels(all, regions));
+  set_names(v, volumes);
+  if (input.index) {
+    set_truth(v, sample.mask);
+    v.dice = dice_of(volumes.original_mask(*input.index),
+                     volumes.labels_at_original(prob, *input.index), volumes);
   }
-  const Tensor& image = batch.at("image");  // (1, c, d, h, w)
-  set_values(v, image.alias(image.shape().part(1, 5)).rows(0, 1), volumes.plan());
+  return {std::move(v), sample.image};
+}
+
+CaseVolume volume_on_file(Run& run, data::Split split, const data::VolumeDataset& volumes,
+                          const visualise::VolumeInput& input) {
+  const autograd::NoGrad no_grad;
+  const Prepared sample = prepared(run, split, volumes, input);
+  const Tensor all = probabilities_of(run, sample.image);
   const data::VolumeInfo& info = volumes.info();
-  const bool of_regions = !info.regions.empty();
-  set_labels(v, batch.at("mask"),
-             of_regions ? data::region_labels(all, info.regions) : metrics::predicted_labels(all));
-  v.classes = volumes.class_names();
-  if (of_regions) v.regions = data::scored_names(info);
-  v.dice = dice_on_file(volumes, prob, i);
+  const data::LabelledVoxels original =
+      input.index ? volumes.original(*input.index) : data::read_volume({input.files, {}, {}}, info);
+  CaseVolume v;
+  v.name = input.name;
+  v.size = {original.depth, original.height, original.width};
+  v.spacing = original.spacing;
+  data::VolumePlace whole;
+  whole.file = whole.box = v.size;
+  v.file = file_axes(whole, v.size);
+  set_body(v, sample.files, whole);
+  v.values.assign(original.values.begin(), original.values.begin() + original.voxels());
+  const data::Intensities seen = data::intensities_of(v.values);
+  v.window = v.range = {seen.low, seen.high};
+  if (volumes.plan().ct) {
+    v.unit = "HU";
+    v.window = kSoftTissue;
+  }
+  v.predicted = data::labels_on_file(all.host_values<float>(), info,
+                                     {all.size(2), all.size(3), all.size(4)}, sample.place);
+  set_names(v, volumes);
+  if (input.index) {
+    const Tensor truth = volumes.original_mask(*input.index);
+    const std::vector<std::int64_t> found(v.predicted.begin(), v.predicted.end());
+    v.dice = dice_of(truth, Tensor::from(found, truth.shape(), truth.device()), volumes);
+    set_truth(v, truth);
+  }
   return v;
 }
 

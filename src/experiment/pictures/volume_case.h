@@ -10,6 +10,7 @@
 #include "data/volumes/orientation.h"
 #include "data/volumes/volume_dataset.h"
 #include "experiment/run/runner.h"
+#include "visualise/figures/shared/shown_run.h"
 #include "visualise/pages/case_volume.h"
 
 namespace fovea::experiment {
@@ -27,10 +28,16 @@ struct BodyAxes {
 /// Without an affine, or with one that says nothing: no letters.
 BodyAxes body_axes(const std::optional<data::Affine>& affine, const data::VolumePlace& place);
 
-/// Sample i of a split as the network sees it, its truth and prediction, without maps. Intensities
-/// of CT are brought back to Hounsfield units. Dice is of the voxels of the file, as eval counts.
-/// Throws FileError.
-visualise::CaseVolume volume_case(Run& run, data::Split split, const data::VolumeDataset& volumes,
-                                  std::int64_t i);
+/// A sample of a split, or files of one's own prepared as predict does, as the network sees it: its
+/// truth, where it has one, and prediction, without maps. Intensities of CT are brought back to
+/// Hounsfield units. Dice is of the voxels of the file, as eval counts. Throws FileError.
+visualise::SeenVolume seen_volume(Run& run, data::Split split, const data::VolumeDataset& volumes,
+                                  const visualise::VolumeInput& input);
+
+/// The same on the grid of the file, whose values it has: what runs with different plans share.
+/// CT is seen through the window of soft tissue. Throws FileError.
+visualise::CaseVolume volume_on_file(Run& run, data::Split split,
+                                     const data::VolumeDataset& volumes,
+                                     const visualise::VolumeInput& input);
 
 }  // namespace fovea::experiment

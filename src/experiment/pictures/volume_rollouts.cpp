@@ -65,11 +65,10 @@ Rollouts of_all_tokens(models::Model& model, const Tensor& image,
 
 }  // namespace
 
-void add_rollouts(Run& run, data::Split split, std::int64_t i, const std::optional<Sides3>& voxel,
+void add_rollouts(Run& run, const Tensor& image, const std::optional<Sides3>& voxel,
                   visualise::CaseVolume& to) {
   const std::vector<std::int64_t> window = training::make_inferer(run.experiment().eval.inferer)
                                                ->window_of({to.size.begin(), to.size.end()});
-  const Tensor image = run.task().source().one(split, i).at("image");
   const Rollouts made = voxel ? of_voxel(run.model(), image, *voxel, to.size, window)
                               : of_all_tokens(run.model(), image, window);
   // Without a voxel it is places that are seen more or less than others that tell something.

@@ -47,8 +47,8 @@ PlaneAxes axes_in_body(const CaseVolume& v, Plane plane) {
 
 void check(const CaseVolume& v) {
   const auto voxels = static_cast<std::size_t>(v.size[0] * v.size[1] * v.size[2]);
-  FOVEA_CHECK(voxels > 0 && v.values.size() == voxels && v.truth.size() == voxels &&
-                  v.predicted.size() == voxels,
+  FOVEA_CHECK(voxels > 0 && v.values.size() == voxels && v.predicted.size() == voxels &&
+                  (v.truth.size() == voxels || !has_truth(v)),
               ShapeError,
               fmt::format("{}: {} values, {} and {} labels for {} x {} x {} voxels", v.name,
                           v.values.size(), v.truth.size(), v.predicted.size(), v.size[0], v.size[1],
@@ -57,9 +57,10 @@ void check(const CaseVolume& v) {
     FOVEA_CHECK(map.values.size() == voxels, ShapeError,
                 fmt::format("{}: map {} has {} values for {} voxels", v.name, map.name,
                             map.values.size(), voxels));
-  const std::uint8_t last = std::max(*std::max_element(v.truth.begin(), v.truth.end()),
-                                     *std::max_element(v.predicted.begin(), v.predicted.end()));
-  FOVEA_CHECK(last < v.classes.size() && v.dice.size() == scored_names(v).size(), ShapeError,
+  std::uint8_t last = *std::max_element(v.predicted.begin(), v.predicted.end());
+  if (has_truth(v)) last = std::max(last, *std::max_element(v.truth.begin(), v.truth.end()));
+  const std::size_t scored = has_truth(v) ? scored_names(v).size() : 0;
+  FOVEA_CHECK(last < v.classes.size() && v.dice.size() == scored, ShapeError,
               fmt::format("{}: label {}, and {} Dice, of {} classes", v.name, last, v.dice.size(),
                           v.classes.size()));
   bool placed = v.codes.empty() || v.codes.size() == 3;

@@ -59,18 +59,21 @@ struct CaseVolume {
   std::string unit;  // of the values: "HU", or empty where they are those that a network sees
   Limits range;      // least and largest value that pages hold
   Limits window;     // black and white
-  std::vector<std::uint8_t> truth, predicted;
-  std::vector<std::string> classes;  // the background first
+  std::vector<std::uint8_t> truth, predicted;  // no truth of files of one's own
+  std::vector<std::string> classes;            // the background first
   /// Regions of several classes, which are scored in place of these; the background first, too.
   std::vector<std::string> regions;
-  std::vector<double> dice;  // of each class, or region, shares of 1; NaN: in neither
+  std::vector<double> dice;  // of each class, or region, shares of 1; NaN: in neither; none
+                             // without truth
   std::vector<CaseMap> maps;
   Quantity quantity;  // what these are, where there are any
 };
 
+inline bool has_truth(const CaseVolume& volume) { return !volume.truth.empty(); }
+
 /// Throws ShapeError unless there are as many values, labels and map values as voxels, labels have
-/// a class, all that is scored a Dice, and the axes three different directions (or none);
-/// ConfigError for spacings that are not above 0.
+/// a class, all that is scored a Dice (nothing without truth), and the axes three different
+/// directions (or none); ConfigError for spacings that are not above 0.
 void check(const CaseVolume& volume);
 
 /// Names of what is scored, as many as there are Dice.

@@ -123,15 +123,20 @@ json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours)
   json palette = json::array();
   for (const Colour& c : anchors_of(palette_of(v.quantity, colours))) palette.push_back(rgb_of(c));
   json classes = json::array(), regions = json::array(), maps = json::array();
-  const auto dice = [&](std::size_t k) { return std::isnan(v.dice[k]) ? json() : json(v.dice[k]); };
+  const auto add_dice = [&](json& one, std::size_t k) {
+    if (has_truth(v)) one["dice"] = std::isnan(v.dice[k]) ? json() : json(v.dice[k]);
+  };
   for (std::size_t k = 0; k < v.classes.size(); ++k) {
     json one = {{"name", v.classes[k]},
                 {"colour", rgb_of(k == 0 ? kInk : class_colour(static_cast<std::int64_t>(k)))}};
-    if (v.regions.empty()) one["dice"] = dice(k);
+    if (v.regions.empty()) add_dice(one, k);
     classes.push_back(std::move(one));
   }
-  for (std::size_t k = 1; k < v.regions.size(); ++k)
-    regions.push_back({{"name", v.regions[k]}, {"dice", dice(k)}});
+  for (std::size_t k = 1; k < v.regions.size(); ++k) {
+    json one = {{"name", v.regions[k]}};
+    add_dice(one, k);
+    regions.push_back(std::move(one));
+  }
   for (std::size_t i = 0; i < v.maps.size(); ++i)
     maps.push_back(
         {{"name", v.maps[i].name}, {"note", v.maps[i].note}, {"limit", packed.map_limits[i]}});
@@ -146,6 +151,7 @@ json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours)
           {"step", packed.step},
           {"spacing", v.spacing},
           {"file", described_file(v)},
+          {"truth", has_truth(v)},
           {"codes", v.codes},
           {"tilt", v.tilt},
           {"radiological", v.convention == Convention::kRadiological},
@@ -202,7 +208,8 @@ PackedCase pack_case(const CaseVolume& v, std::int64_t bytes) {
     };
     append_byte(0);
     if (packed.steps > 255) append_byte(8);
-    append_sampled(v.size, packed.step, voxels, [&](std::size_t i) { return v.truth[i]; });
+    if (has_truth(v))
+      append_sampled(v.size, packed.step, voxels, [&](std::size_t i) { return v.truth[i]; });
     append_sampled(v.size, packed.step, voxels, [&](std::size_t i) { return v.predicted[i]; });
     packed.base64 = to_packed_base64(voxels + maps);
     if (std::ssize(packed.base64) <= bytes) return packed;

@@ -26,7 +26,8 @@ std::int64_t sampled_count(std::int64_t size, std::int64_t step);
 
 /// A case as the page holds it: a zlib stream in base64 of bytes for each voxel that is kept: its
 /// value in steps from the least (0) to the largest of the range (a byte, or two where there are
-/// more than 255 steps: all low bytes, then all high ones), truth and prediction, then each map:
+/// more than 255 steps: all low bytes, then all high ones), truth (if the case has one) and
+/// prediction, then each map:
 /// 255 v / m for a value v and m its map_limit(), or 128 + 127 v / m where values have a sign.
 struct PackedCase {
   Sides3 step{1, 1, 1};            // of voxels

@@ -101,7 +101,8 @@ struct Shown {
                             .host = cpu(),
                             .signed_maps = false,
                             .pixel_classes = nullptr,
-                            .volume_case = nullptr,
+                            .seen_volume = nullptr,
+                            .volume_on_file = nullptr,
                             .add_rollouts = nullptr});
   }
 

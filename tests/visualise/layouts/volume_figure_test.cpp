@@ -149,6 +149,26 @@ TEST_CASE("volume figure: slices are chosen where there is a class", "[visualise
   std::fill(v.truth.begin(), v.truth.end(), std::uint8_t{0});
   v.predicted = v.truth;
   CHECK(chosen_slices(v, Plane::kAxial, 3) == List{1, 3, 5});
+  // Other labels count, too, and files of one's own have no truth.
+  std::vector<std::uint8_t> more = v.predicted;
+  more[4 * 80] = 1;
+  v.truth.clear();
+  CHECK(chosen_slices(v, Plane::kAxial, 3, std::span(&more, 1)) == List{4});
+}
+
+TEST_CASE("volume figure: without truth there are image, prediction and its contours",
+          "[visualise]") {
+  CaseVolume v = test::drawn_case(false);
+  const Canvas all = slices_figure("a case", v, {.factor = 6});
+  v.truth.clear();
+  CHECK_THROWS_WITH(check(v), Catch::Contains("3 Dice"));
+  v.dice.clear();
+  const Canvas own = slices_figure("a case", v, {.factor = 6});
+  CHECK(all.height - own.height > 2 * 6 * 16);
+  for (const VoxelError error :
+       {VoxelError::kFalsePositive, VoxelError::kFalseNegative, VoxelError::kWrongClass})
+    CHECK_FALSE(has_colour(own, colour_of(error)));
+  CHECK(has_colour(own, class_colour(1)));
 }
 
 TEST_CASE("volume figure: errors have a kind", "[visualise]") {

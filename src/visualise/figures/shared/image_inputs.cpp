@@ -27,18 +27,6 @@ std::string file_of(const data::Dataset& dataset, std::int64_t i) {
   return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
 }
 
-// The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
-std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, std::int64_t i,
-                         const std::string& run) {
-  const std::string file = file_of(first, i);
-  if (i < own.size() && file_of(own, i) == file) return i;
-  for (std::int64_t k = 0; k < own.size(); ++k) {
-    if (file_of(own, k) == file) return k;
-  }
-  throw ConfigError(fmt::format("--input {}: {} has no {} in its split; give the name of a file", i,
-                                run, first.name(i)));
-}
-
 data::Sample file_sample(const data::Dataset& samples, const std::string& file) {
   const data::BoxDataset* boxes = data::find_boxes(samples);
   return boxes != nullptr ? boxes->get_file(file) : data::images_of(samples).get_file(file);
@@ -110,6 +98,17 @@ std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
 }
 
 }  // namespace
+
+std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, std::int64_t i,
+                         const std::string& run) {
+  const std::string file = file_of(first, i);
+  if (i < own.size() && file_of(own, i) == file) return i;
+  for (std::int64_t k = 0; k < own.size(); ++k) {
+    if (file_of(own, k) == file) return k;
+  }
+  throw ConfigError(fmt::format("--input {}: {} has no {} in its split; give the name of a file", i,
+                                run, first.name(i)));
+}
 
 std::vector<std::string> standard_inputs(const FigureRequest& request) {
   const data::Dataset& dataset = request.runs.front().samples;

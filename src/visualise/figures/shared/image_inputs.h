@@ -36,6 +36,11 @@ Tensor prepared(const ImageInput& input, const ShownRun& run, const FigureReques
 /// no such sample.
 std::int64_t place_of(const ImageInput& input, const ShownRun& run, const FigureRequest& request);
 
+/// The sample of `own` that is sample `i` of `first`, by its files; runs may be limited to
+/// different ones. Throws ConfigError, which names `run`, if there is none.
+std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, std::int64_t i,
+                         const std::string& run);
+
 /// Throws ConfigError if a run sees images of another size than the first one.
 void check_size(const ShownRun& run, const FigureRequest& request);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,6 +17,19 @@ namespace fovea::visualise {
 /// Classes of the pixels of a sample, (h, w) int64 on the host; of soft masks 1 is foreground.
 struct PixelClasses {
   Tensor truth, predicted;
+};
+
+/// A volume that is looked at: a sample of the split, or files of one's own.
+struct VolumeInput {
+  std::string name;
+  std::optional<std::int64_t> index = {};         // of the sample
+  std::vector<std::filesystem::path> files = {};  // one a channel, or one with all channels
+};
+
+/// A volume as a run prepares it.
+struct SeenVolume {
+  CaseVolume volume;  // without maps
+  Tensor image;       // what the network sees, (1, c, d, h, w)
 };
 
 /// A step in which an image is made from noise, as the network sees it: x is what it reads, x_start
@@ -41,11 +55,14 @@ struct ShownRun {
 
   /// Of sample i of a segmentation of images.
   std::function<PixelClasses(std::int64_t i)> pixel_classes;
-  /// Sample i of a segmentation of volumes, without maps.
-  std::function<CaseVolume(std::int64_t i)> volume_case;
-  /// Adds the attention of every stage over sample i, from the windows that predictions are made
-  /// of: how much all tokens see of a place, or what the token of a voxel sees.
-  std::function<void(std::int64_t i, const std::optional<Sides3>& voxel, CaseVolume& to)>
+  /// A volume of a segmentation of volumes, as it is prepared. Throws FileError.
+  std::function<SeenVolume(const VolumeInput&)> seen_volume;
+  /// The same on the grid of its file, with the values of the file. Throws FileError.
+  std::function<CaseVolume(const VolumeInput&)> volume_on_file;
+  /// Adds the attention of every stage over the image of a volume, from the windows that
+  /// predictions are made of: how much all tokens see of a place, or what the token of a voxel
+  /// sees.
+  std::function<void(const Tensor& image, const std::optional<Sides3>& voxel, CaseVolume& to)>
       add_rollouts;
   /// `count` steps of making an image of a class by the run's own sampler, spread from the second
   /// to the last.

@@ -1,5 +1,6 @@
 // The voxels of one case. volume_page.h describes how they are stored: a zlib stream in base64 of
-// values (one or two bytes a voxel), truth and prediction, then the maps on grids of their own.
+// values (one or two bytes a voxel), truth (of cases that have one) and prediction, then the maps on
+// grids of their own.
 
 const product = ([a, b, c]) => a * b * c;
 
@@ -18,8 +19,10 @@ class Case {
       this.steps = Uint16Array.from(this.steps);
       plane(1).forEach((high, i) => this.steps[i] |= high << 8);
     }
-    [this.truth, this.predicted] = [plane(1 + deep), plane(2 + deep)];
-    const maps = (3 + deep) * voxels;
+    let next = 1 + deep;
+    this.truth = info.truth ? plane(next++) : null;
+    this.predicted = plane(next++);
+    const maps = next * voxels;
     this.maps =
         info.maps.map((_, k) => bytes.subarray(maps + k * places, maps + (k + 1) * places));
     this.strides = [info.size[1] * info.size[2], info.size[2], 1];
@@ -71,8 +74,9 @@ class Case {
     return d * this.strides[0] + h * this.strides[1] + w;
   }
 
-  // 0: right, 1: false positive, 2: false negative, 3: wrong class.
+  // 0: right or not known, 1: false positive, 2: false negative, 3: wrong class.
   error(i) {
+    if (!this.truth) return 0;
     const truth = this.truth[i], predicted = this.predicted[i];
     if (truth === predicted) return 0;
     return truth === 0 ? 1 : predicted === 0 ? 2 : 3;

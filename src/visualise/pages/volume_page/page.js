@@ -19,13 +19,15 @@ let views = [];
 
 // Controls
 
+// Files of one's own have no truth to compare with.
+const judged = data.cases.some(({truth}) => truth);
 const toggles = group(
     'Show',
     [
       ['truth', 'truth', 'as contours (T)'], ['prediction', 'prediction', 'as colours (P)'],
       ['errors', 'errors', 'false positives and negatives (E)'],
       ['cross', 'cross', 'the other planes (X)']
-    ],
+    ].filter(([value]) => judged || (value !== 'truth' && value !== 'errors')),
     toggle);
 const slider = make('input', {
   type: 'range',
@@ -64,8 +66,8 @@ class Facts {
         'div', {className: 'legend'}, bar, this.ends,
         make('div', {className: 'quantity', textContent: info.quantity}));
     this.element = make(
-        'section', {className: 'facts'}, this.table(info), this.mistakes(info.classes),
-        this.legend, ...this.lines(info).map((text) => make('p', {textContent: text})),
+        'section', {className: 'facts'}, this.table(info),
+        ...(info.truth ? [this.mistakes(info.classes)] : []), this.legend, ...this.lines(info).map((text) => make('p', {textContent: text})),
         this.reading);
   }
 
@@ -75,8 +77,8 @@ class Facts {
     return square;
   }
 
-  // Where regions are scored, which have no colour, classes have no Dice.
-  table({classes, regions}) {
+  // Where regions are scored, which have no colour, classes have no Dice; without truth nothing has.
+  table({classes, regions, truth}) {
     const share = (dice) => dice === undefined ? '' :
         dice === null                          ? 'in neither' :
                                                  `${(100 * dice).toFixed(2)} %`;
@@ -86,10 +88,10 @@ class Facts {
             make(
                 'td', {}, ...(colour ? [this.swatch(colour)] : []),
                 make('bdi', {textContent: name})),
-            make('td', {textContent: share(dice)})));
+            ...(truth ? [make('td', {textContent: share(dice)})] : [])));
     const head = make(
         'tr', {}, make('th', {textContent: 'class'}),
-        make('th', {textContent: 'Dice of the case'}));
+        ...(truth ? [make('th', {textContent: 'Dice of the case'})] : []));
     return make('table', {}, head, ...rows);
   }
 
@@ -101,13 +103,13 @@ class Facts {
   }
 
   lines(info) {
-    const {full, spacing, step, file, unit, range} = info;
+    const {full, spacing, step, file, unit, range, truth} = info;
     const list = (values, digits) =>
         values.map((v) => digits ? String(Number(v.toFixed(digits))) : String(v)).join(' \u00d7 ');
     const ofFile = [0, 0, 0];
     file.forEach(({axis, size}) => ofFile[axis] = size);
     const lines = [
-      'lines: truth; filled: prediction',
+      truth ? 'lines: truth; filled: prediction' : 'filled: prediction; the file has no truth',
       this.directions(info),
       `file: ${list(ofFile)} voxels (slices, rows, columns); shown: ${list(full)} of ${
           list(spacing, 3)} mm (depth, height, width)`,
@@ -138,9 +140,9 @@ class Facts {
     const grey = `${number(volume.value(i))}${info.unit ? ` ${info.unit}` : ''}`;
     const value =
         map ? `; ${map.name} ${number(volume.share(state.map, state.at) * map.limit)}` : '';
-    this.reading.textContent =
-        `Voxel ${place} of the file: ${grey}, truth ${info.classes[volume.truth[i]].name}, prediction ${
-            info.classes[volume.predicted[i]].name}${value}`;
+    const truth = volume.truth ? `, truth ${info.classes[volume.truth[i]].name}` : '';
+    this.reading.textContent = `Voxel ${place} of the file: ${grey}${truth}, prediction ${
+        info.classes[volume.predicted[i]].name}${value}`;
     this.legend.hidden = !map;
     if (!map) return;
     this.ends.replaceChildren(

@@ -141,7 +141,7 @@ class PlaneView {
     context.imageSmoothingEnabled = false;
     context.drawImage(
         this.small, left, top, cols, rows, 0, 0, this.canvas.width, this.canvas.height);
-    if (state.show.has('truth')) this.paintContours(context, state);
+    if (volume.truth && state.show.has('truth')) this.paintContours(context, state);
     if (state.show.has('cross')) this.paintCross(context, state);
   }
 
