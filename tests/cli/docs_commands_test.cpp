@@ -80,7 +80,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea visualise-attention experiments/imagenet/vit_small_patch14_reg4_dinov2.json "
       "--weights"}},
     {"docs/visualising.md",
-     {"fovea inspect tradeoff runs/networks experiments/gdla/published.json",
+     {"fovea visualise-attention dformer.fovea --input scan.nii.gz",
+      "fovea inspect tradeoff runs/networks experiments/gdla/published.json",
       "fovea inspect tradeoff runs/networks --metric val_top1"}},
     {"experiments/dformer/README.md",
      {"fovea eval runs/hippocampus --save volumes", "fovea predict runs/hippocampus"}},

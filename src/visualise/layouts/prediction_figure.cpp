@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "visualise/drawing/montage.h"
+#include "visualise/layouts/disagreement.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/layouts/overlay.h"
 
@@ -20,6 +21,17 @@ void draw_foreground(Canvas& canvas, std::span<const std::int64_t> labels, Colou
     return values;
   }();
   draw_contour(canvas, mask, canvas.height, canvas.width, 1, colour, thickness);
+}
+
+void draw_boxes(std::vector<Canvas>& pictures, const PredictionRow& row,
+                const PredictionFigure& f) {
+  std::vector<std::vector<std::int64_t>> all = row.predicted;
+  all.push_back(row.truth);
+  const std::vector<PixelBox> boxes =
+      disagreement_boxes(all, row.image.height, row.image.width, f.boxes);
+  for (Canvas& picture : pictures) {
+    for (const PixelBox& box : boxes) draw_box(picture, box, f.factor);
+  }
 }
 
 }  // namespace
@@ -52,6 +64,7 @@ Canvas render(const PredictionFigure& f) {
     montage.rows.push_back({picture_of_classes(row.image, row.truth, {}, look)});
     for (const std::vector<std::int64_t>& predicted : row.predicted)
       montage.rows.back().push_back(picture_of_classes(row.image, row.truth, predicted, look));
+    if (f.boxes > 0) draw_boxes(montage.rows.back(), row, f);
   }
   std::vector<LegendEntry> legend;
   if (look.classes <= 2 && look.background) {
@@ -61,6 +74,7 @@ Canvas render(const PredictionFigure& f) {
     for (std::int64_t k = colours.first; k < look.classes; ++k)
       legend.push_back({colours[k], f.classes[static_cast<std::size_t>(k)]});
   }
+  if (f.boxes > 0) legend.push_back({kDifference, "the largest region that is not labelled alike"});
   return with_legend(render(montage), legend);
 }
 

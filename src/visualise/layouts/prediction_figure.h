@@ -38,6 +38,7 @@ struct PredictionFigure {
   std::int64_t thickness = 1;  // of contours, in pixels of the image
   std::int64_t factor = 1;     // enlargement
   bool background = true;      // the first class is
+  std::int64_t boxes = 0;      // of each row, around what truth and networks do not label alike
 };
 
 /// The truth in the first column, then a column for each network; below is what colours mean.

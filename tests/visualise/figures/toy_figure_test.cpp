@@ -151,9 +151,10 @@ TEST_CASE("toy figure: what it does not fit is refused with what does", "[visual
                     Catch::StartsWith("--decimals 10: decimals: expected integer from 0 to 9"));
   CHECK_THROWS_WITH(draw_figure(&toy, alone.request, {{"decimals", {"few"}}}),
                     Catch::Contains("got \"few\""));
-  CHECK_THROWS_WITH(draw_figure(&figures().find("predictions"), alone.request, {}),
-                    "--predictions: alone is an image classifier; expected segmentation of images; "
-                    "figures that fit it: rollout, scores, magnitude, pca, toy_brightness");
+  CHECK_THROWS_WITH(
+      draw_figure(&figures().find("predictions"), alone.request, {}),
+      "--predictions: alone is an image classifier; expected segmentation of images or volumes; "
+      "figures that fit it: rollout, scores, magnitude, pca, toy_brightness");
   CHECK(io::fs::is_empty(alone.request.out));
 }
 
@@ -166,7 +167,8 @@ TEST_CASE("figures: the standard one is drawn unless another is asked for", "[vi
   CHECK_FALSE(io::fs::exists(shown.request.out / "explorer.html"));
   // Options of others: refused where no figure was asked for, else said to be without effect.
   CHECK_THROWS_WITH(draw_figure(nullptr, shown.request, {{"slices", {"2"}}}),
-                    "--slices: is an option of --figure slices; one reads images, of which rollout "
+                    "--slices: is an option of --figure slices, --predictions; one reads images, "
+                    "of which rollout "
                     "is drawn");
   CHECK_THROWS_WITH(check_options(nullptr, {{"stage", {"1"}}}),
                     "--stage: is an option of --maps; none is given");
