@@ -3,14 +3,21 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "data/images/channel_pictures.h"
 
 namespace fovea::data {
 
+Image read_picture(const std::filesystem::path& file, const SourceInfo& info) {
+  return info.channel_names.empty() ? read_image(file, info.channels, info.exif)
+                                    : read_channels(file, info.channel_names, info.exif);
+}
+
 Image Source::read_file(const std::filesystem::path& file) const {
-  FOVEA_CHECK(info_.channels == 1 || info_.channels == 3, ConfigError,
+  FOVEA_CHECK(!info_.channel_names.empty() || info_.channels == 1 || info_.channels == 3,
+              ConfigError,
               fmt::format("{}: samples of this data set have {} channels; a picture has 1 or 3",
                           file.string(), info_.channels));
-  return read_image(file, info_.channels, info_.exif);
+  return read_picture(file, info_);
 }
 
 Image Source::fitted(const Image& picture) const {

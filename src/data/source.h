@@ -28,6 +28,9 @@ struct SourceInfo {
   std::int64_t channels = 3;
   std::int64_t height = 0;
   std::int64_t width = 0;
+  /// Of pictures whose channels lie in files of their own (images/channel_pictures.h): what each is
+  /// called; else empty.
+  std::vector<std::string> channel_names = {};
   float pixel_max = 255.0f;  // the pixel value that becomes 1
   /// Default normalisation in units of [0, 1], one value a channel.
   std::vector<double> mean;
@@ -79,6 +82,9 @@ struct SliceOf {
   std::int64_t depth = 0;      // slices of the volume
   std::filesystem::path file;  // of the volume, or of the slice
 };
+
+/// A picture file with the channels that samples have. Throws FileError.
+Image read_picture(const std::filesystem::path& file, const SourceInfo& info);
 
 class Source : public Part {
  public:

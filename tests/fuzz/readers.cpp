@@ -14,6 +14,7 @@
 #include "data/files/numpy.h"
 #include "data/files/packed_file.h"
 #include "data/files/pictures/image_file.h"
+#include "data/files/pictures/image_pages.h"
 #include "data/files/sound_file.h"
 #include "data/files/text_decode.h"
 #include "data/files/voc_xml.h"
@@ -71,9 +72,16 @@ void image(std::string_view bytes) {
   }
 }
 
+void tiff_pages(std::string_view bytes) {
+  const std::vector<data::Image> pages = data::decode_image_pages(as_bytes(bytes), "file", 2);
+  same(pages.size() == 2 && pages[0].height == pages[1].height && pages[0].channels == 1,
+       "pages are missing or differ");
+}
+
 void nifti(std::string_view bytes) {
   const data::Volume volume = data::decode_nifti(as_bytes(bytes), "file");
-  same(static_cast<std::int64_t>(volume.values.size()) == volume.voxels(), "voxels are missing");
+  same(static_cast<std::int64_t>(volume.values.size()) == volume.voxels() * volume.channels,
+       "voxels are missing");
 }
 
 void hdf5(std::string_view bytes) {
@@ -283,6 +291,7 @@ const std::vector<Reader>& readers() {
                                 {"json", json},
                                 {"experiment", experiment_file},
                                 {"image", image},
+                                {"tiff_pages", tiff_pages},
                                 {"nifti", nifti},
                                 {"prepared_volume", prepared_volume},
                                 {"volume_plan", volume_plan},

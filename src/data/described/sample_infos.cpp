@@ -72,6 +72,8 @@ const Fields<SourceInfo>& image_fields() {
       Fields<O>{}
           .add("class_names", &O::class_names, kClassesHelp)
           .add("channels", &O::channels, schema::in_range(1, kMostChannels), "channels of an image")
+          .add("channel_names", &O::channel_names,
+               "of pictures with a file or a page for each channel: what these are called")
           .add("height", &O::height, schema::in_range(1, kLongestSide),
                "height that a network sees, in pixels")
           .add("width", &O::width, schema::in_range(1, kLongestSide),
@@ -95,7 +97,12 @@ const Fields<SourceInfo>& image_fields() {
           .add("longest", &O::longest, schema::in_range(0, kLongestSide),
                "longest side of whole pictures with masks; 0: resized, or with patches their own")
           .add("patches", &O::patches, "whether networks were trained on parts of pictures")
-          .check([](const O& o) { return unless_one_each("label_values", o.label_values, o); });
+          .check([](const O& o) {
+            if (!o.channel_names.empty() && std::ssize(o.channel_names) != o.channels)
+              return fmt::format("channel_names has {} names; expected {}", o.channel_names.size(),
+                                 o.channels);
+            return unless_one_each("label_values", o.label_values, o);
+          });
   return fields;
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -23,21 +22,12 @@ std::string without_ending(const std::filesystem::path& file) {
   return std::filesystem::path(file).replace_extension().string();
 }
 
-struct Numbered {
-  std::string stem;  // with its folder
-  std::optional<int> channel;
-};
-
-// "a_0002" is channel 2 of "a"; of what has a single channel it is a name, "a_0000" channel 0.
-Numbered numbered(const std::filesystem::path& file, std::int64_t channels) {
+// Of what has a single channel "a_0002" is a name, "a_0000" channel 0.
+NumberedName numbered(const std::filesystem::path& file, std::int64_t channels) {
   const std::string stem = without_ending(file);
-  if (channels == 0 || stem.size() <= kDigits + 1 || stem[stem.size() - kDigits - 1] != '_')
-    return {stem, {}};
-  const std::string digits = stem.substr(stem.size() - kDigits);
-  const bool all_digits = std::all_of(digits.begin(), digits.end(),
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
-  if (!all_digits || (channels == 1 && digits != "0000")) return {stem, {}};
-  return {stem.substr(0, stem.size() - kDigits - 1), std::stoi(digits)};
+  NumberedName own = numbered_name(stem);
+  if (channels == 0 || (channels == 1 && own.channel != 0)) return {stem, {}};
+  return own;
 }
 
 void check_numbers(const GivenCase& one, const std::map<int, std::filesystem::path>& by_channel,
@@ -52,6 +42,15 @@ void check_numbers(const GivenCase& one, const std::map<int, std::filesystem::pa
 
 }  // namespace
 
+NumberedName numbered_name(const std::string& stem) {
+  if (stem.size() <= kDigits + 1 || stem[stem.size() - kDigits - 1] != '_') return {stem, {}};
+  const std::string digits = stem.substr(stem.size() - kDigits);
+  const bool all_digits = std::all_of(digits.begin(), digits.end(),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (!all_digits) return {stem, {}};
+  return {stem.substr(0, stem.size() - kDigits - 1), std::stoi(digits)};
+}
+
 std::vector<GivenCase> given_cases(const std::vector<GivenFile>& files, std::int64_t channels) {
   struct Open {
     std::size_t place;  // among the cases
@@ -60,17 +59,17 @@ std::vector<GivenCase> given_cases(const std::vector<GivenFile>& files, std::int
   std::vector<GivenCase> cases;
   std::map<std::string, Open> numbered_cases;  // by stem
   for (const GivenFile& given : files) {
-    const Numbered own = numbered(given.file, channels);
+    const NumberedName own = numbered(given.file, channels);
     if (own.channel && channels > 1) {
-      const auto [open, added] = numbered_cases.try_emplace(own.stem, Open{cases.size(), {}});
-      if (added) cases.push_back({{}, numbered(given.name, channels).stem});
+      const auto [open, added] = numbered_cases.try_emplace(own.name, Open{cases.size(), {}});
+      if (added) cases.push_back({{}, numbered(given.name, channels).name});
       const auto [known, first] = open->second.by_channel.try_emplace(*own.channel, given.file);
       FOVEA_CHECK(first, FileError,
                   fmt::format("{}: is channel {} of its case, as {} is; give one of them",
                               given.file.string(), *own.channel, known->second.string()));
       continue;
     }
-    cases.push_back({{given.file}, numbered(given.name, channels).stem});
+    cases.push_back({{given.file}, numbered(given.name, channels).name});
   }
   for (const auto& [stem, open] : numbered_cases) {
     GivenCase& one = cases[open.place];

@@ -4,10 +4,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace fovea::data {
+
+/// "scan_0002" is channel 2 of "scan"; a name without four digits behind _ has no channel.
+struct NumberedName {
+  std::string name;
+  std::optional<int> channel;
+};
+NumberedName numbered_name(const std::string& stem);
 
 /// A file, and what it is called by those who gave it: its name, or its path below a folder.
 struct GivenFile {

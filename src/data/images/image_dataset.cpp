@@ -191,7 +191,12 @@ void ImageDataset::read_scaled(std::int64_t source_index, const TransformContext
 
 void ImageDataset::scale(const Image& image, float white, Planes out) const {
   to_planes(image, white, out);
-  if (source_->info().stretch) stretch(out);
+  if (source_->info().stretch) stretch_own(out);
+}
+
+void ImageDataset::stretch_own(Planes x) const {
+  if (channel_names().empty()) return stretch(x);
+  for (std::int64_t c = 0; c < x.channels; ++c) stretch({1, x.height, x.width, x.channel(c)});
 }
 
 Sample ImageDataset::get(std::int64_t i) const {

@@ -31,6 +31,8 @@ class ImageDataset final : public Dataset {
   ~ImageDataset() override;
 
   std::int64_t channels() const { return source_->info().channels; }
+  /// Of pictures with a file or a page for each channel; else empty.
+  const std::vector<std::string>& channel_names() const { return source_->info().channel_names; }
   std::int64_t height() const { return source_->info().height; }
   std::int64_t width() const { return source_->info().width; }
   /// What normalisation removes, one value a channel; 0 and 1 where it is off.
@@ -96,6 +98,8 @@ class ImageDataset final : public Dataset {
   std::array<std::int64_t, 2> size_of(std::int64_t height, std::int64_t width) const;
   /// A picture of the data set's size as planes in [0, 1].
   void scale(const Image& image, float white, Planes out) const;
+  /// To [0, 1] by its own extremes, each channel by itself where these lie apart.
+  void stretch_own(Planes x) const;
   // image_masks.cpp:
   /// As scale(), for a picture of any size, where samples are resized as planes.
   void scale_whole(const Image& image, float white, Planes out) const;

@@ -43,7 +43,7 @@ MaskedPicture ImageDataset::planes_of_pair(const Decoded& decoded, const PairDra
   };
   if (draw.patch == nullptr) {
     MaskedPicture whole = planes_of_images(decoded.image, decoded.mask);
-    if (info.stretch) stretch(whole.image.planes());
+    if (info.stretch) stretch_own(whole.image.planes());
     return whole;
   }
   const std::int64_t tall = decoded.image.height, wide = decoded.image.width;
@@ -53,7 +53,7 @@ MaskedPicture ImageDataset::planes_of_pair(const Decoded& decoded, const PairDra
   const auto cut = [&] {
     if (!info.stretch) return planes_of_images(crop(decoded.image, part), crop(decoded.mask, part));
     MaskedPicture pair = planes_of_images(decoded.image, decoded.mask);
-    stretch(pair.image.planes());
+    stretch_own(pair.image.planes());
     pair.keep(part);
     return pair;
   };
@@ -105,7 +105,7 @@ void ImageDataset::read_pair(std::int64_t source_index, const PairDraw& draw, Sa
   }
   into.geometry = placed(geometry_of(tall, wide, part), source_index);
   resample(pair.image.planes(), planes_of(into), info.image_resize);
-  if (info.stretch_last) stretch(planes_of(into));
+  if (info.stretch_last) stretch_own(planes_of(into));
   write_mask(pair.mask.planes(), into.at("mask"));
 }
 
@@ -183,9 +183,9 @@ void ImageDataset::scale_whole(const Image& image, float white, Planes out) cons
   }
   OwnPlanes x(image);
   to_planes(image, white, x.planes());
-  if (info.stretch) stretch(x.planes());
+  if (info.stretch) stretch_own(x.planes());
   resample(x.planes(), out, info.image_resize);
-  if (info.stretch_last) stretch(out);
+  if (info.stretch_last) stretch_own(out);
 }
 
 }  // namespace fovea::data

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/images/channel_pictures.h"
 #include "data/images/picture_notes.h"
 
 namespace fovea::data {
@@ -90,7 +91,15 @@ std::string PairedSource::name(std::int64_t index) const { return pair(index).im
 
 std::vector<std::filesystem::path> PairedSource::files() const {
   std::vector<std::filesystem::path> files;
-  for (const ImagePair& pair : pairs_) files.insert(files.end(), {pair.image, pair.mask});
+  for (const ImagePair& pair : pairs_) {
+    if (info_.channel_names.empty()) {
+      files.push_back(pair.image);
+    } else {
+      const auto channels = channel_files(pair.image, info_.channel_names.size());
+      files.insert(files.end(), channels.begin(), channels.end());
+    }
+    files.push_back(pair.mask);
+  }
   return files;
 }
 

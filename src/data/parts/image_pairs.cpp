@@ -13,12 +13,31 @@
 #include "base/suggest.h"
 #include "data/files/pictures/image_file.h"
 #include "data/files/text_decode.h"
+#include "data/given/channel_files.h"
 #include "data/parts/folder.h"
 
 namespace fovea::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string name_of(const ImagePair& pair) {
+  return pair.name.empty() ? pair.image.stem().string() : pair.name;
+}
+
+// The images of a folder with all their channels. Throws FileError for one that lacks some.
+std::vector<GivenCase> images_of(const char* reader, const char* page, const PairFolders& folders) {
+  std::vector<GivenFile> files;
+  for (const fs::path& image : image_files(reader, folders.images, page))
+    files.push_back({image, image.filename()});
+  std::vector<GivenCase> images = given_cases(files, folders.channels);
+  for (const GivenCase& one : images)
+    FOVEA_CHECK(one.files.size() == 1 || std::ssize(one.files) == folders.channels, FileError,
+                fmt::format("{}: {}: {} files of channels; expected {}, {}_0000 to {}_{:04}",
+                            reader, (folders.images / one.name).string(), one.files.size(),
+                            folders.channels, one.name, one.name, folders.channels - 1));
+  return images;
+}
 
 }  // namespace
 
@@ -50,15 +69,22 @@ std::vector<ImagePair> find_pairs(const char* reader, const char* page, const Pa
                             mask.filename().string()));
   }
   std::vector<ImagePair> pairs;
-  for (fs::path& image : image_files(reader, folders.images, page)) {
-    const std::string stem = image.stem().string();
-    if (stem.ends_with("_superpixels")) continue;  // come with ISIC 2017
-    const auto mask = masks.find(stem + folders.mask_suffix);
+  for (GivenCase& one : images_of(reader, page, folders)) {
+    if (one.name.ends_with("_superpixels")) continue;  // come with ISIC 2017
+    auto mask = masks.find(one.name + folders.mask_suffix);
+    if (const auto [name, channel] = numbered_name(one.name); mask == masks.end() && channel == 0) {
+      mask = masks.find(name + folders.mask_suffix);
+      if (mask != masks.end()) one.name = name;
+    }
     FOVEA_CHECK(
         mask != masks.end(), FileError,
-        fmt::format("{}: {}: has no mask; expected {}.png or another ending", reader,
-                    image.string(), (folders.masks / (stem + folders.mask_suffix)).string()));
-    pairs.push_back({std::move(image), mask->second});
+        fmt::format("{}: {}: has no mask; expected {}.png or another ending{}", reader,
+                    one.files[0].string(),
+                    (folders.masks / (one.name + folders.mask_suffix)).string(),
+                    folders.channels == 0 && numbered_name(one.name).channel
+                        ? "; if it is a channel of an image, dataset.channels names them all"
+                        : ""));
+    pairs.push_back({std::move(one.files[0]), mask->second, std::move(one.name)});
   }
   check_own_masks(reader, pairs);
   if (notes == nullptr || pairs.size() == masks.size()) return pairs;
@@ -119,10 +145,11 @@ std::vector<ImagePair> listed_pairs(const std::vector<ImagePair>& all, const fs:
   std::vector<ImagePair> chosen;
   std::vector<std::string> stems;
   for (const ImagePair& pair : all) {
-    stems.push_back(pair.image.stem().string());
+    stems.push_back(name_of(pair));
     if (wanted->second.count(stems.back()) > 0) chosen.push_back(pair);
   }
   if (chosen.size() == wanted->second.size()) return chosen;
+  std::sort(stems.begin(), stems.end());
   for (const auto& [name, line] : wanted->second) {
     FOVEA_CHECK(
         std::binary_search(stems.begin(), stems.end(), name), FileError,

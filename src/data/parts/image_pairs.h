@@ -12,8 +12,9 @@
 namespace fovea::data {
 
 struct ImagePair {
-  std::filesystem::path image;
+  std::filesystem::path image;  // of several channels the first one's file
   std::filesystem::path mask;
+  std::string name = {};  // of the image without ending and channel; empty: without ending
 };
 
 /// Where images and masks lie.
@@ -21,6 +22,9 @@ struct PairFolders {
   std::filesystem::path images;
   std::filesystem::path masks;
   std::string mask_suffix;  // what a mask's name has after its image's
+  /// Files of an image, which end in _0000, _0001, ... (or one with a page for each); 0: an image
+  /// is one file, whose name may end in _0000 where that of its mask does not, as nnU-Net has them.
+  std::int64_t channels = 0;
 };
 
 /// All pairs of two folders in byte order of the images' names. Throws FileError starting with

@@ -14,6 +14,7 @@
 #include "data/files/pictures/image_file.h"
 #include "data/files/sound_file.h"
 #include "data/given/channel_files.h"
+#include "data/images/image_dataset.h"
 #include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
 
@@ -113,6 +114,13 @@ std::vector<GivenFile> files_of(const std::vector<fs::path>& given, const InputK
   return files;
 }
 
+// Files of an input that are read by number; 0: names have none.
+std::int64_t channels_of(const data::Dataset& samples) {
+  if (const auto* volumes = data::find_volumes(samples)) return volumes->info().channels;
+  const auto* images = dynamic_cast<const data::ImageDataset*>(&samples);
+  return images == nullptr ? 0 : std::ssize(images->channel_names());
+}
+
 // As they are; a later one that is taken gets " (2)", " (3)", ...
 void make_distinct(std::vector<PredictInput>& inputs) {
   std::set<std::string> taken;
@@ -127,8 +135,7 @@ void make_distinct(std::vector<PredictInput>& inputs) {
 
 PredictInputs predict_inputs(const data::Dataset& samples, const std::vector<fs::path>& given,
                              const fs::path& out) {
-  const data::VolumeDataset* volumes = data::find_volumes(samples);
-  const std::int64_t channels = volumes == nullptr ? 0 : volumes->info().channels;
+  const std::int64_t channels = channels_of(samples);
   PredictInputs result;
   const std::vector<GivenFile> files = files_of(given, kind_of(samples), out, result.notes);
   for (data::GivenCase& one : data::given_cases(files, channels))

@@ -88,6 +88,7 @@ Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
 
 Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,
                   std::int64_t width) {
+  if (channels != 3) channels = 1;
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(channels * height * width));
   for (std::int64_t pixel = 0; pixel < height * width; ++pixel) {
     for (std::int64_t c = 0; c < channels; ++c) {

@@ -48,7 +48,7 @@ struct HeadLook {
 Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
                  const std::string& title, const HeadLook& look);
 
-/// An image (c, h, w) in [0, 1] with 1 or 3 channels as a picture.
+/// An image (c, h, w) in [0, 1] as a picture: 3 channels in colour, of others the first in grey.
 Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,
                   std::int64_t width);
 

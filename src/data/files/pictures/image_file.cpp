@@ -14,6 +14,7 @@
 #include "data/files/bytes.h"
 #include "data/files/pictures/exif.h"
 #include "data/files/pictures/image_check.h"
+#include "data/files/pictures/image_pages.h"
 #include "data/files/pictures/jpeg_file.h"
 #include "data/files/pictures/png_deep.h"
 #include "data/files/pictures/png_palette.h"
@@ -255,6 +256,19 @@ Image decode_image(Bytes file, std::string_view name, std::int64_t channels, Exi
 
 Image read_image(const std::filesystem::path& path, std::int64_t channels, Exif exif) {
   return decode_image(read_file(path), path.string(), channels, exif);
+}
+
+std::vector<Image> decode_image_pages(Bytes file, std::string_view name, std::int64_t pages) {
+  FOVEA_CHECK(image_format(file) == ImageFormat::kTiff, FileError,
+              fmt::format("{}: is one picture; expected a TIFF of {} pages", name, pages));
+  const TiffHeader header = tiff_header(file, name, false);
+  check_size(header.height, header.width, file, name);
+  check_decoded_size(header.height, header.width, pages, header.sample_bytes, name);
+  return decode_tiff_pages(file, name, pages);
+}
+
+std::vector<Image> read_image_pages(const std::filesystem::path& path, std::int64_t pages) {
+  return decode_image_pages(read_file(path), path.string(), pages);
 }
 
 MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels) {

@@ -68,6 +68,10 @@ Image decode_image(std::span<const std::byte> file, std::string_view name,
 Image read_image(const std::filesystem::path& path, std::int64_t channels = 0,
                  Exif exif = Exif::kIgnore);
 
+/// The pages of a TIFF file, so many, grey and of one size. Throws FileError, also for another kind
+/// of file.
+std::vector<Image> read_image_pages(const std::filesystem::path& path, std::int64_t pages);
+
 /// How a mask's values are read. kStored: as in the file; for a colour palette the indices of its
 /// entries (a grey palette gives its greys). kGrey: the greys of its colours.
 enum class MaskPixels { kStored, kGrey };

@@ -64,7 +64,8 @@ int tiff_warning(TIFF*, void*, const char*, const char*, std::va_list) { return 
 
 class TiffReader {
  public:
-  TiffReader(TiffBytes file, std::string_view name) : name_(name), memory_{file, 0, {}} {
+  TiffReader(TiffBytes file, std::string_view name, bool one_page = true)
+      : name_(name), memory_{file, 0, {}} {
     const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(
         ::TIFFOpenOptionsAlloc(), ::TIFFOpenOptionsFree);
     ::TIFFOpenOptionsSetErrorHandlerExtR(options.get(), tiff_error, &memory_);
@@ -74,6 +75,7 @@ class TiffReader {
                                     tiff_close, tiff_size, nullptr, nullptr, options.get()));
     if (tiff_ == nullptr) fail("its header cannot be read");
     read_header();
+    if (one_page) check_pages();
   }
 
   const TiffHeader& header() const { return header_; }
@@ -94,6 +96,30 @@ class TiffReader {
       for (std::uint16_t& value : stored.deep) value = static_cast<std::uint16_t>(65535 - value);
     }
     return coloured ? coloured_by_palette(stored) : stored;
+  }
+
+  // The grey pages, which must be so many, beginning with the one that was opened.
+  std::vector<Image> decode_pages(std::int64_t wanted) {
+    std::vector<Image> pages;
+    int directories = 0;
+    do {
+      if (is_copy()) continue;
+      if (!pages.empty()) read_header();
+      const bool alike =
+          pages.empty() || (header_.height == pages[0].height && header_.width == pages[0].width);
+      if (header_.channels != 1 || !alike)
+        refuse(
+            fmt::format("whose page {} is {} x {} of {} channels; expected pages of one size, "
+                        "each in grey",
+                        pages.size() + 1, header_.height, header_.width, header_.channels));
+      if (std::ssize(pages) < wanted)
+        pages.push_back(decode(false));
+      else
+        refuse(fmt::format("of more than {} pages; expected one for each channel", wanted));
+    } while (++directories < kMaxTiffPages && ::TIFFReadDirectory(tiff_.get()) != 0);
+    if (std::ssize(pages) != wanted)
+      refuse(fmt::format("of {} pages; expected {}, one for each channel", pages.size(), wanted));
+    return pages;
   }
 
  private:
@@ -154,15 +180,18 @@ class TiffReader {
     header_.channels = header_.palette ? 3 : samples_;
     header_.sample_bytes = bits_ == 16 ? 2 : 1;
     header_.lossy = compression == COMPRESSION_JPEG || compression == COMPRESSION_OJPEG;
-    check_pages();
   }
 
-  // Viewers keep smaller copies of a picture as further pages.
+  // Of a smaller copy that viewers keep as a further page.
+  bool is_copy() const {
+    return (field<std::uint32_t>(TIFFTAG_SUBFILETYPE) & FILETYPE_REDUCEDIMAGE) != 0;
+  }
+
   void check_pages() {
     int pages = 1, directories = 1;
     while (directories < kMaxTiffPages && ::TIFFReadDirectory(tiff_.get()) != 0) {
       ++directories;
-      if ((field<std::uint32_t>(TIFFTAG_SUBFILETYPE) & FILETYPE_REDUCEDIMAGE) == 0) ++pages;
+      if (!is_copy()) ++pages;
     }
     if (pages > 1)
       refuse(
@@ -257,12 +286,16 @@ class TiffReader {
 
 }  // namespace
 
-TiffHeader tiff_header(TiffBytes file, std::string_view name) {
-  return TiffReader(file, name).header();
+TiffHeader tiff_header(TiffBytes file, std::string_view name, bool one_page) {
+  return TiffReader(file, name, one_page).header();
 }
 
 Image decode_tiff(TiffBytes file, std::string_view name, bool indices) {
   return TiffReader(file, name).decode(indices);
+}
+
+std::vector<Image> decode_tiff_pages(TiffBytes file, std::string_view name, std::int64_t pages) {
+  return TiffReader(file, name, false).decode_pages(pages);
 }
 
 }  // namespace fovea::data

@@ -73,6 +73,15 @@ std::string sample_name(const data::Dataset& dataset, std::int64_t i) {
   return fmt::format("{}: {}", i, io::fs::path(dataset.name(i)).stem().string());
 }
 
+// Of what pictures show a part alone.
+void note_channels(const data::Dataset& samples, const FigureRequest& request) {
+  const auto* images = dynamic_cast<const data::ImageDataset*>(&samples);
+  if (images == nullptr || images->channels() == 1 || images->channels() == 3) return;
+  const std::vector<std::string>& names = images->channel_names();
+  request.note(fmt::format("pictures show the first of {} channels{}", images->channels(),
+                           names.empty() ? "" : ", " + names.front()));
+}
+
 std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
                                      const data::Dataset& first) {
   std::vector<std::string> files;
@@ -134,6 +143,7 @@ std::vector<ImageInput> image_inputs(const FigureRequest& request) {
   FOVEA_CHECK(request.texts.empty(), ConfigError,
               fmt::format("--text: {} reads images; give --input", run));
   const data::Dataset& first = first_samples(request);
+  note_channels(first, request);
   std::vector<ImageInput> inputs =
       named_inputs(request.inputs.empty() ? standard_inputs(request) : request.inputs, first);
   for (ImageInput& input : inputs) {
