@@ -21,7 +21,7 @@ FoundData find_volumes(const std::filesystem::path& root);
 /// ROOT/train/CLASS/PICTURE, with val and test or without, or ROOT/CLASS/PICTURE.
 FoundData find_images(const std::filesystem::path& root);
 /// ROOT/images and ROOT/masks, or ROOT/train/images and ROOT/train/masks; both may have other
-/// usual names.
+/// usual names. Channels of images may lie in files of their own.
 FoundData find_masks(const std::filesystem::path& root);
 /// A table (.csv, .tsv), a folder with one or with train, val and test, or folders of classes with
 /// a text a file.

@@ -17,11 +17,19 @@ struct ProposalRules {
   UNetRules unet;
   std::int64_t most_bytes = 0;  // of a training step; 0: no limit
   std::int64_t most_macs = 0;   // multiply-adds of a training step; 0: no limit
-  std::int64_t most_side = 0;   // of images, in pixels; 0: no limit
+  std::int64_t most_side = 0;   // of images or patches of them, in pixels; 0: no limit
+};
+
+/// How images reach the network.
+enum class ImagePlan {
+  kSquares,  // resized; where all have one square size, or the data set has no patches
+  kPatches,  // at their own size, or scaled with their aspect ratio
 };
 
 struct Proposal {
   UNetFingerprint fingerprint;
+  ImagePlan images = ImagePlan::kSquares;  // of images
+  std::int64_t longest = 0;  // of patches: the longer side that images are brought to; 0: none
   UNetPlan plan;
   UNetRules rules;              // those asked for, or less memory where a step did not fit
   std::int64_t peak_bytes = 0;  // of a training step, estimated
