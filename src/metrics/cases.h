@@ -102,7 +102,8 @@ struct CaseScores {
   MaskValues from_masks = {};
   std::string volume = "";  // name of the volume; "" for an image
   std::int64_t images = 1;
-  bool incomplete = false;  // some slices of the volume are missing
+  bool incomplete = false;    // some slices of the volume are missing
+  bool pixels_alone = false;  // how large its pixels are is not known
 };
 
 struct CaseMeasurement {

@@ -298,6 +298,9 @@ TEST_CASE("segmentation: patches of pictures of any size, scored and predicted b
   CHECK(metrics.at("pooled_dice") > 50);
   CHECK(metrics.at("hd95_mm") > 0);
   CHECK(metrics.at("hd95_mm") < metrics.at("hd95"));  // pixels are smaller than a millimetre
+  const CliResult scored = run_cli("eval", {run, "--out", folder.path("scores").string()});
+  REQUIRE(scored.code == 0);
+  CHECK_THAT(scored.out, Catch::Contains("hd95_mm") && !Catch::Contains("lengths are in pixels"));
   const CliResult predicted =
       run_cli("predict", {run, folder.path("discs/images/disc13.png").string(), "--out",
                           folder.path("found").string()});

@@ -139,13 +139,14 @@ metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
       (entry->needs_spacing() ? in_millimetres : in_pixels).push_back(entry);
   }
   metrics::CaseScores scores{counts};
+  const auto spacing = pixel_spacing(image.geometry, image.size);
+  scores.pixels_alone = !spacing.has_value();
   const auto add = [&](const auto& entries, const metrics::Grid& grid) {
     scores.from_masks.merge(metrics::mask_values(entries, image.truth, image.predicted, sets_,
                                                  data::kIgnoreLabel, grid, asked_));
   };
   if (!in_pixels.empty()) add(in_pixels, {image.size});
   if (!in_millimetres.empty()) {
-    const auto spacing = pixel_spacing(image.geometry, image.size);
     const metrics::CaseMetricEntry* other = metrics::in_pixels(*in_millimetres.front());
     FOVEA_CHECK(spacing.has_value(), ConfigError,
                 fmt::format("eval.metrics: {}, but the data set does not say how large pixels "
@@ -233,6 +234,15 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
                           one.absent == 1 ? std::string("a class")
                                           : fmt::format("each of {} classes", one.absent))));
   }
+  const bool pixels_alone =
+      std::any_of(cases.begin(), cases.end(), [](const auto& one) { return one.pixels_alone; });
+  std::vector<std::string> lengths;  // names of metrics
+  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked_))
+    if (entry->rule.lengths == metrics::Lengths::kPixels) lengths.push_back(entry->name);
+  if (pixels_alone && !lengths.empty())
+    report.lines.push_back(
+        fmt::format("{}: lengths are in pixels; the data set does not say how large these are",
+                    fmt::join(lengths, ", ")));
 }
 
 namespace {

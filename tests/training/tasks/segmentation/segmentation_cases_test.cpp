@@ -147,6 +147,8 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   CHECK_THAT(with.lines[1], Catch::StartsWith("hd95: " + std::to_string(undefined) +
                                               " of 15 cases and classes are undefined") &&
                                 Catch::Contains("without them it is "));
+  CHECK(with.lines.back() ==
+        "hd95: lengths are in pixels; the data set does not say how large these are");
   CHECK(metrics::coverage_text(full.metrics.at(full.metrics.size() - 4).coverage) ==
         " (" + std::to_string(15 - undefined) + "/15)");
   task.add_metrics({{"hd95"}});
