@@ -93,6 +93,7 @@ ShownRun shown(const Opened& opened, data::Split split) {
                   .host = source.options().host,
                   .signed_maps = signed_maps_of(run.experiment()),
                   .pixel_classes = {},
+                  .predicted_classes = {},
                   .seen_volume = {},
                   .volume_on_file = {},
                   .add_rollouts = {},
@@ -101,6 +102,13 @@ ShownRun shown(const Opened& opened, data::Split split) {
     run.model().train(false);
     const auto classes = run.task().pixel_classes(split, i);
     return visualise::PixelClasses{classes.truth, classes.predicted};
+  };
+  result.predicted_classes = [&run](const Tensor& image) {
+    run.model().train(false);
+    data::Batch batch;
+    batch.set("image", image);
+    batch.indices = {0};
+    return run.task().predicted_classes(batch);
   };
   result.denoising = [&run](std::int64_t label, std::int64_t count, std::uint64_t seed) {
     return denoising_steps(run, label, count, seed);

@@ -72,6 +72,10 @@ Task::PixelClasses Task::pixel_classes(data::Split, std::int64_t) {
   throw ConfigError("task: gives no pixel a class; expected segmentation");
 }
 
+Tensor Task::predicted_classes(const data::Batch&) {
+  throw ConfigError("task: gives no pixel a class; expected segmentation");
+}
+
 Task::Picture Task::picture(data::Split, std::int64_t) {
   throw ConfigError("task: has no pictures of its samples; expected segmentation or detection");
 }

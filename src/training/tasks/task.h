@@ -63,6 +63,8 @@ class Task {
   /// Truth and prediction for sample i of a split. Throws ConfigError for a task without pixels of
   /// classes.
   virtual PixelClasses pixel_classes(data::Split split, std::int64_t i);
+  /// The prediction alone, of an image in a batch of its own. Throws as pixel_classes().
+  virtual Tensor predicted_classes(const data::Batch& batch);
 
   /// A sample as a person looks at it, on the host: the image (c, h, w) in [0, 1]; truth and
   /// prediction are shares of a foreground (1, h, w) float32, or classes (h, w) int64, below 0

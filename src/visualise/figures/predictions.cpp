@@ -92,13 +92,15 @@ void draw_of_images(const FigureRequest& request, const PredictionsOptions& opti
   figure.boxes = options.boxes.value_or(0);
   const std::int64_t classes = std::ssize(figure.classes);
   for (const ImageInput& input : inputs) {
-    FOVEA_CHECK(
-        input.index, ConfigError,
-        fmt::format("--predictions: {} has no truth; give the number of a sample", input.file));
     PredictionRow row{input.name, input.picture, {}, {}};
     for (const ShownRun& run : request.runs) {
       check_size(run, request);
       check_classes(run, first);
+      if (!input.index) {
+        row.predicted.push_back(integers(run.predicted_classes(prepared(input, run, request))));
+        request.say(fmt::format("{:<20} {:<20} no truth", run.name, input.name));
+        continue;
+      }
       const PixelClasses seen = run.pixel_classes(place_of(input, run, request));
       if (row.truth.empty()) row.truth = integers(seen.truth);
       row.predicted.push_back(integers(seen.predicted));

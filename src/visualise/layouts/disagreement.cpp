@@ -65,6 +65,11 @@ std::vector<PixelBox> disagreement_boxes(
   return chosen;
 }
 
+LegendEntry box_legend(std::int64_t count) {
+  return {kDifference, count == 1 ? "the largest region that is not labelled alike"
+                                  : "the largest regions that are not labelled alike"};
+}
+
 void draw_box(Canvas& canvas, const PixelBox& box, std::int64_t factor) {
   const std::int64_t margin = std::max<std::int64_t>(1, kMargin / factor);
   const std::int64_t left = std::max<std::int64_t>(0, box.column - margin);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "visualise/drawing/canvas.h"
+#include "visualise/layouts/label_overlay.h"
 
 namespace fovea::visualise {
 
@@ -25,6 +26,8 @@ std::vector<PixelBox> disagreement_boxes(
     const std::vector<std::vector<std::int64_t>>& segmentations, std::int64_t height,
     std::int64_t width, std::int64_t count);
 
+/// What the legend of a figure says of `count` boxes.
+LegendEntry box_legend(std::int64_t count);
 /// Frames a box a little outside of it, on a picture that is enlarged `factor` times afterwards.
 void draw_box(Canvas& canvas, const PixelBox& box, std::int64_t factor = 1);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "visualise/drawing/montage.h"
 #include "visualise/layouts/disagreement.h"
@@ -26,10 +28,11 @@ void draw_foreground(Canvas& canvas, std::span<const std::int64_t> labels, Colou
 void draw_boxes(std::vector<Canvas>& pictures, const PredictionRow& row,
                 const PredictionFigure& f) {
   std::vector<std::vector<std::int64_t>> all = row.predicted;
-  all.push_back(row.truth);
+  if (!row.truth.empty()) all.push_back(row.truth);
   const std::vector<PixelBox> boxes =
       disagreement_boxes(all, row.image.height, row.image.width, f.boxes);
   for (Canvas& picture : pictures) {
+    if (picture.width == 0) continue;
     for (const PixelBox& box : boxes) draw_box(picture, box, f.factor);
   }
 }
@@ -43,7 +46,7 @@ Canvas picture_of_classes(const Canvas& image, std::span<const std::int64_t> tru
                         class_colours(look.classes, look.background), kOverImage);
   }
   Canvas canvas = image;
-  draw_foreground(canvas, truth, kTruth, look.thickness);
+  if (!truth.empty()) draw_foreground(canvas, truth, kTruth, look.thickness);
   if (!predicted.empty()) draw_foreground(canvas, predicted, kPrediction, look.thickness);
   return canvas;
 }
@@ -53,7 +56,9 @@ Canvas render(const PredictionFigure& f) {
   Montage montage;
   montage.title = f.title;
   montage.factor = f.factor;
-  montage.column_labels = {"truth"};
+  const bool judged = std::any_of(f.rows.begin(), f.rows.end(),
+                                  [](const PredictionRow& row) { return !row.truth.empty(); });
+  montage.column_labels = {judged ? "truth" : "image"};
   montage.column_labels.insert(montage.column_labels.end(), f.networks.begin(), f.networks.end());
   const ClassPicture look{std::ssize(f.classes), f.thickness, f.background};
   for (const PredictionRow& row : f.rows) {
@@ -61,20 +66,23 @@ Canvas render(const PredictionFigure& f) {
                 fmt::format("prediction figure: {} has {} predictions of {} networks", row.name,
                             row.predicted.size(), f.networks.size()));
     montage.row_labels.push_back(row.name);
-    montage.rows.push_back({picture_of_classes(row.image, row.truth, {}, look)});
+    montage.rows.push_back({!row.truth.empty() ? picture_of_classes(row.image, row.truth, {}, look)
+                            : judged           ? Canvas()
+                                               : row.image});
     for (const std::vector<std::int64_t>& predicted : row.predicted)
       montage.rows.back().push_back(picture_of_classes(row.image, row.truth, predicted, look));
     if (f.boxes > 0) draw_boxes(montage.rows.back(), row, f);
   }
   std::vector<LegendEntry> legend;
   if (look.classes <= 2 && look.background) {
-    legend = {{kTruth, "truth"}, {kPrediction, "prediction, drawn over it"}};
+    legend = {{kPrediction, judged ? "prediction, drawn over it" : "prediction"}};
+    if (judged) legend.insert(legend.begin(), {kTruth, "truth"});
   } else {
     const ClassColours colours = class_colours(look.classes, look.background);
     for (std::int64_t k = colours.first; k < look.classes; ++k)
       legend.push_back({colours[k], f.classes[static_cast<std::size_t>(k)]});
   }
-  if (f.boxes > 0) legend.push_back({kDifference, "the largest region that is not labelled alike"});
+  if (f.boxes > 0) legend.push_back(box_legend(f.boxes));
   return with_legend(render(montage), legend);
 }
 

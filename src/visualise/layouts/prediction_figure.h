@@ -10,10 +10,10 @@
 
 namespace fovea::visualise {
 
-/// Classes (height, width) on an image as figures show them: of one foreground the contour of the
-/// truth and on it, where there is one, that of the prediction; of several classes the colours
-/// (label_overlay.h) of the prediction, or of the truth without one, half over the
-/// image in grey. Pixels below 0 have no class.
+/// Classes (height, width) on an image as figures show them: of one foreground the contours of the
+/// truth and on it of the prediction, of those of them that there are; of several classes the
+/// colours (label_overlay.h) of the prediction, or of the truth without one, half over the image in
+/// grey. Pixels below 0 have no class.
 struct ClassPicture {
   std::int64_t classes = 2;  // with the background
   std::int64_t thickness = 1;
@@ -26,7 +26,7 @@ Canvas picture_of_classes(const Canvas& image, std::span<const std::int64_t> tru
 struct PredictionRow {
   std::string name;
   Canvas image;
-  std::vector<std::int64_t> truth;
+  std::vector<std::int64_t> truth;  // none of files of one's own
   std::vector<std::vector<std::int64_t>> predicted;
 };
 
@@ -41,7 +41,8 @@ struct PredictionFigure {
   std::int64_t boxes = 0;      // of each row, around what truth and networks do not label alike
 };
 
-/// The truth in the first column, then a column for each network; below is what colours mean.
+/// The truth in the first column (the image where no row has one, nothing where another row has),
+/// then a column for each network; below is what colours mean.
 /// Throws ShapeError for no rows or sizes that do not fit.
 Canvas render(const PredictionFigure& figure);
 

@@ -85,7 +85,7 @@ Canvas volume_comparison(const VolumeComparison& c) {
   std::vector<LegendEntry> legend;
   for (std::size_t k = 1; k < classes.size(); ++k)
     legend.push_back({class_colour(static_cast<std::int64_t>(k)), classes[k]});
-  if (c.boxes > 0) legend.push_back({kDifference, "the largest region that is not labelled alike"});
+  if (c.boxes > 0) legend.push_back(box_legend(c.boxes));
   return with_legend(render(montage), legend);
 }
 

@@ -101,6 +101,7 @@ struct Shown {
                             .host = cpu(),
                             .signed_maps = false,
                             .pixel_classes = nullptr,
+                            .predicted_classes = nullptr,
                             .seen_volume = nullptr,
                             .volume_on_file = nullptr,
                             .add_rollouts = nullptr});

@@ -3,8 +3,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "tests/visualise/pixels.h"
+#include "visualise/layouts/disagreement.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/layouts/overlay.h"
 
@@ -72,4 +75,31 @@ TEST_CASE("prediction figure: the truth, then the networks; colours below", "[vi
   CHECK(render(f).width >= one.width + 4 * 16);
   f.rows.clear();
   CHECK_THROWS_AS(render(f), ShapeError);
+}
+
+TEST_CASE("prediction figure: files of one's own have no truth", "[visualise]") {
+  PredictionFigure f{"title", {"a"}, {"background", "x"}, {}, 1, 8};
+  f.rows = {{"own", Canvas(4, 3, kWhite), {}, {kTruthLabels}}};
+  for (std::int64_t& label : f.rows[0].predicted[0]) label = std::min<std::int64_t>(label, 1);
+  const Canvas alone = render(f);
+  CHECK(pixels_of(alone, kTruth) == 0);  // in no picture, and not in the legend
+  CHECK(pixels_of(alone, kPrediction) > 64);
+  // Beside a row with truth its place is empty.
+  f.rows.push_back(f.rows[0]);
+  f.rows[1].truth = f.rows[0].predicted[0];
+  const Canvas both = render(f);
+  CHECK(pixels_of(both, kTruth) > 64);
+  CHECK(both.height > alone.height);
+}
+
+TEST_CASE("prediction figure: boxes are where truth and networks differ", "[visualise]") {
+  PredictionFigure f{"title", {"a"}, {"background", "x"}, {}, 1, 8};
+  const std::vector<std::int64_t> truth = {0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0};
+  f.rows = {{"0", Canvas(4, 3, kWhite), truth, {truth}}};
+  f.boxes = 1;
+  const std::int64_t legend = pixels_of(render(f), kDifference);
+  f.rows[0].predicted[0].assign(12, 0);
+  CHECK(pixels_of(render(f), kDifference) > legend + 2 * 8 * 8 * 4);  // in both columns
+  f.boxes = 0;
+  CHECK(pixels_of(render(f), kDifference) == 0);
 }

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -252,6 +253,41 @@ TEST_CASE("volume page: sliders, wheel and keys turn the slices", "[visualise][b
   CHECK(r["second"] == "second");
   CHECK(r["without"] == 2);  // no attention: neither off nor the stage
   CHECK(r["fits"] == true);
+}
+
+TEST_CASE("volume page: a case without truth has nothing that compares with it",
+          "[visualise][browser]") {
+  CaseVolume v = test::drawn_case();
+  v.truth.clear();
+  v.dice.clear();
+  const std::string page = volume_page(page_of({v}));
+  const json one = data_of_page(page)["cases"][0];
+  CHECK(one["truth"] == false);
+  CHECK_FALSE(one["classes"][1].contains("dice"));
+  if (!test::have_browser()) return;
+  const Visit seen = visit(page, R"js(
+    const seen = {};
+    seen.buttons = Array.from(document.querySelectorAll('button'), (b) => b.textContent);
+    seen.facts = document.querySelector('.facts').textContent;
+    const picture = () => document.querySelector('.plane canvas').toDataURL();
+    const before = picture();
+    await press('p');
+    seen.prediction = picture() !== before;
+    await press('p'); await press('t'); await press('e');
+    seen.same = picture() === before;
+    await press('a');
+    seen.attention = picture() !== before;
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const json& r = seen.report;
+  const std::vector<std::string> buttons = r["buttons"];
+  for (const char* gone : {"truth", "errors"})
+    CHECK(std::find(buttons.begin(), buttons.end(), gone) == buttons.end());
+  const std::string facts = r["facts"];
+  CHECK_THAT(facts, Catch::Contains("the file has no truth") && Catch::Contains("prediction ") &&
+                        !Catch::Contains("Dice") && !Catch::Contains("false positive"));
+  for (const char* change : {"prediction", "same", "attention"}) CHECK(r[change] == true);
 }
 
 TEST_CASE("volume page: says that it is sampled, and counts the file's slices",

@@ -118,6 +118,14 @@ Task::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i
   return {foreground_labels(mask).alias(plane), foreground_labels(prob).alias(plane)};
 }
 
+Tensor Segmentation::predicted_classes(const data::Batch& batch) {
+  const autograd::NoGrad no_grad;
+  const Tensor prob = probabilities_of(batch);  // (1, k, h, w)
+  const bool labels = source().any().shape().label_maps;
+  return (labels ? metrics::predicted_labels(prob) : foreground_labels(prob))
+      .alias({prob.size(2), prob.size(3)});
+}
+
 Task::Picture Segmentation::picture(data::Split split, std::int64_t i) {
   const data::Sample seen = source().at(split).get(i);
   const Tensor prob = predict(split, i);

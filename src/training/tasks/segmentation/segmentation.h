@@ -35,6 +35,7 @@ class Segmentation : public Task {
   /// Probabilities of one sample, (k, h, w) on the host.
   Tensor predict(data::Split split, std::int64_t i);
   PixelClasses pixel_classes(data::Split split, std::int64_t i) override;
+  Tensor predicted_classes(const data::Batch& batch) override;
   Picture picture(data::Split split, std::int64_t i) override;
   Tensor probabilities_of(const data::Batch& batch) override {
     return probabilities(infer(batch).maps.front());

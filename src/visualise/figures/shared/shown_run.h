@@ -55,6 +55,9 @@ struct ShownRun {
 
   /// Of sample i of a segmentation of images.
   std::function<PixelClasses(std::int64_t i)> pixel_classes;
+  /// Of an image as the network sees it, (1, c, h, w), of a segmentation of images: (h, w) int64 on
+  /// the host.
+  std::function<Tensor(const Tensor& image)> predicted_classes;
   /// A volume of a segmentation of volumes, as it is prepared. Throws FileError.
   std::function<SeenVolume(const VolumeInput&)> seen_volume;
   /// The same on the grid of its file, with the values of the file. Throws FileError.
