@@ -59,7 +59,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea visualise-attention runs/gdla runs/la --figure maps",
       "fovea visualise-attention runs/gdla runs/la --figure predictions",
       "fovea visualise-attention runs/bccd --input",
-      "fovea visualise-attention runs/hippocampus",
+      "fovea visualise-attention runs/hippocampus --input 3",
+      "fovea visualise-attention runs/hippocampus --input scan.nii.gz",
       "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/devices.md",
