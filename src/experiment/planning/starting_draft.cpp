@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "data/registry.h"
 #include "experiment/costs/machine_memory.h"
 #include "experiment/file/experiment.h"
 #include "experiment/file/usual_settings.h"
