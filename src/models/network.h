@@ -13,8 +13,9 @@ namespace fovea::models {
 
 /// The inputs of a network; those that it does not read are undefined.
 struct Inputs {
-  Tensor image = {};       // (b, c, h, w) floating; of volumes (b, c, d, h, w)
-  Tensor tokens = {};      // (b, n) int64 ids; of classifiers 0 = padding behind the end of a text
+  Tensor image = {};   // (b, c, h, w) floating; of volumes (b, c, d, h, w)
+  Tensor tokens = {};  // (b, n) int64 ids; of classifiers 0 = padding behind the end of a text
+  Tensor valid = {};   // (b, n) uint8: which tokens of a text count; undefined: ids other than 0
   Tensor image_size = {};  // (b, 2) int64: height and width of each image, behind which are zeros
   Tensor timestep = {};    // (b) int64: how much noise is in the image, from little to nothing else
   Tensor label = {};       // (b) int64

@@ -28,7 +28,10 @@ Tolerance read_tolerance(const schema::Value& value) {
 }  // namespace
 
 Case::Case(const std::filesystem::path& path, const Device& device)
-    : name_(path.filename().string()), folder_(path.parent_path()), device_(device) {
+    : name_(path.filename().string()),
+      folder_(path.parent_path()),
+      touched_(std::make_shared<std::set<std::string>>()),
+      device_(device) {
   TensorFile file = read_safetensors(path, device);
   const auto meta = [&](const std::string& key) -> std::string {
     const auto found = file.metadata.find(key);
@@ -58,6 +61,13 @@ Case::Case(const std::filesystem::path& path, const Device& device)
   metadata_ = std::move(file.metadata);
 }
 
+Case Case::of_part(const std::string& op, const Config& config) const {
+  Case part = *this;
+  part.operator_ = op;
+  part.config_ = config;
+  return part;
+}
+
 std::string Case::said(const std::string& key) const {
   const auto found = metadata_.find(key);
   return found == metadata_.end() ? std::string() : found->second;
@@ -72,14 +82,14 @@ schema::Value Case::metadata(const std::string& key) const {
 const Tensor& Case::at(const std::string& key) const {
   const auto found = tensors_.find(key);
   FOVEA_CHECK(found != tensors_.end(), FileError, fmt::format("{}: no tensor {}", name_, key));
-  touched_.insert(key);
+  touched_->insert(key);
   return found->second;
 }
 
 std::vector<std::string> Case::untouched() const {
   std::vector<std::string> names;
   for (const auto& [key, tensor] : tensors_) {
-    if (touched_.count(key) == 0) names.push_back(key);
+    if (touched_->count(key) == 0) names.push_back(key);
   }
   return names;
 }
@@ -93,7 +103,7 @@ std::map<std::string, Tensor> Case::below(const std::string& prefix) const {
   std::map<std::string, Tensor> found;
   for (const auto& [key, tensor] : tensors_) {
     if (!begins_with(key, prefix)) continue;
-    touched_.insert(key);
+    touched_->insert(key);
     found.emplace(key.substr(prefix.size()), tensor);
   }
   return found;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ class Case {
  public:
   /// Throws FileError or ConfigError if the file is no golden case.
   Case(const std::filesystem::path& path, const Device& device);
+
+  /// The same tensors with a part of the configuration as the whole one: what another operator, a
+  /// network, reads of this case.
+  Case of_part(const std::string& op, const Config& config) const;
 
   const std::string& name() const { return name_; }
   /// Where the file lies, and what it speaks of beside it.
@@ -83,7 +88,7 @@ class Case {
   Config config_;
   Tolerance output_, grad_;
   std::map<std::string, Tensor> tensors_;
-  mutable std::set<std::string> touched_;
+  std::shared_ptr<std::set<std::string>> touched_;  // shared with parts
   Device device_;
 };
 

@@ -59,7 +59,10 @@ class TextTransformer final : public models::TextClassifier {
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const Tensor& ids = in.tokens;
     check_ids(ids);
-    const Tensor valid = ops::not_equal(ids, ops::zeros({}, DType::kInt64, ids.device()));
+    check_mask(in.valid, ids);
+    const Tensor valid = in.valid.defined()
+                             ? in.valid
+                             : ops::not_equal(ids, ops::zeros({}, DType::kInt64, ids.device()));
     Tensor x = ops::cast(embed_(ids), build_.activation_dtype());
     if (o_.scale_embed) x = ops::mul(x, std::sqrt(static_cast<double>(o_.embed_dim)));
     attention::Context context = geometry();
@@ -98,6 +101,14 @@ class TextTransformer final : public models::TextClassifier {
                 fmt::format("transformer: ids are {} {}; expected int64 (b, n) with n at most {} "
                             "(model.max_len)",
                             name_of(ids.dtype()), to_string(ids.shape()), max_len_));
+  }
+
+  static void check_mask(const Tensor& valid, const Tensor& ids) {
+    if (!valid.defined()) return;
+    FOVEA_CHECK(
+        valid.dtype() == DType::kUint8 && valid.shape() == ids.shape(), ShapeError,
+        fmt::format("transformer: the mask of valid tokens is {} {}; expected uint8 {}",
+                    name_of(valid.dtype()), to_string(valid.shape()), to_string(ids.shape())));
   }
 
   // (b, n, dim) -> (b, dim): the class token, or the mean over words.

@@ -94,12 +94,7 @@ void run_backbone(const Case& c, Checker& check) {
 
 // The maps of the backbone as well, with the classifier's weights, where the case has them.
 void run_classifier(const Case& c, Checker& check) {
-  Value options = gdla_backbone(c.config());
-  take(c, options, {{"num_classes", "num_classes"}});
-  options.set("in_chans", 3);
-  check_keys(c);
-  const auto model =
-      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model = pvt_v2_classifier(c);
   const std::string name = c.has("output/logits") ? "logits" : "y";
   run_module(
       c, *model,
@@ -126,6 +121,14 @@ schema::Value gdla_backbone(const Config& config) {
     options.set(key, config.value(key));
   take_given(config, options, {"linear", "qkv_bias"});
   return options;
+}
+
+std::unique_ptr<models::Model> pvt_v2_classifier(const Case& c) {
+  schema::Value options = gdla_backbone(c.config());
+  take(c, options, {{"num_classes", "num_classes"}});
+  options.set("in_chans", 3);
+  check_keys(c);
+  return models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
 }
 
 Table gdla_encoders() {

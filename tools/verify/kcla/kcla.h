@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "layer_attention/layer_attention.h"
+#include "models/model.h"
 #include "verify/case.h"
 
 namespace fovea::verify {
@@ -27,5 +29,8 @@ layer_attention::Slot slot_at(const Case& c, std::int64_t t);
 void check_derived(const Case& c, std::int64_t channels);
 /// What a case says of its layers one by one must be what its inputs are.
 void check_layers(const Case& c);
+
+/// The ResNet for small images of a case's configuration.
+std::unique_ptr<models::Model> cifar_resnet(const Case& c);
 
 }  // namespace fovea::verify

@@ -10,6 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "verify/kcla/kcla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
@@ -113,34 +114,27 @@ Value layer_attention_of(const Case& c) {
   return options;
 }
 
-void run_model(const Case& c, Value options, Checker& check) {
+std::unique_ptr<models::Model> model_of(const Case& c, Value options) {
   take(c, options, {{"planes", "planes"}, {"num_classes", "num_classes"}});
   const std::vector<std::int64_t> input = c.config().integers("input");
-  c.config().only("input", Value::array(c.at("input/x").shape().to_vector()));
+  const Shape& x = c.at("input/x").shape();
+  const bool of_input = input.size() == 4 && x.rank() == 4 && input[1] == x[1] &&
+                        input[2] == x[2] && input[3] == x[3];
+  if (!of_input) c.config().refuse("input");
   c.config().only("network", c.op());
   options.set("in_chans", input.at(1));
   options.set("img_size", Value::array({input.at(2), input.at(3)}));
-  const auto model =
-      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
-  run_module(
-      c, *model,
-      [&](const Inputs& inputs) -> Tensors {
-        return {{"logits", (*model)({.image = inputs.at("x")}).logits}};
-      },
-      check);
+  return models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
 }
 
-void run_cifar_resnet(const Case& c, Checker& check) {
-  const std::size_t stages = c.config().integers("planes").size();
-  const std::int64_t blocks = c.integer("blocks_per_stage");
-  Value options =
-      Value::object({{"type", "resnet20"},
-                     {"depths", Value::array(std::vector<std::int64_t>(stages, blocks))},
-                     {"layer_attention", layer_attention_of(c)}});
-  take(c, options, {{"block", "block"}});
-  const std::int64_t convolutions = c.text("block", "bottleneck") == "basic" ? 2 : 3;
-  c.config().only("depth", static_cast<std::int64_t>(stages) * blocks * convolutions + 2);
-  run_model(c, options, check);
+void run_model(const Case& c, models::Model& model, Checker& check) {
+  c.config().only("input", Value::array(c.at("input/x").shape().to_vector()));
+  run_module(
+      c, model,
+      [&](const Inputs& inputs) -> Tensors {
+        return {{"logits", model({.image = inputs.at("x")}).logits}};
+      },
+      check);
 }
 
 void run_imagenet_resnet(const Case& c, Checker& check) {
@@ -150,22 +144,37 @@ void run_imagenet_resnet(const Case& c, Checker& check) {
     options.set("stem", "deep_pool");
     take(c, options, {{"deep_stem", "deep_stem_width"}});
   }
-  run_model(c, options, check);
+  run_model(c, *model_of(c, options), check);
 }
 
 void run_rla_resnet(const Case& c, Checker& check) {
   Value options = Value::object({{"type", "rla_resnet50"}});
   take(c, options, {{"layers", "depths"}, {"stem", "stem_width"}, {"rla_channel", "rla_channels"}});
-  run_model(c, options, check);
+  run_model(c, *model_of(c, options), check);
 }
 
 }  // namespace
+
+std::unique_ptr<models::Model> cifar_resnet(const Case& c) {
+  const std::size_t stages = c.config().integers("planes").size();
+  const std::int64_t blocks = c.integer("blocks_per_stage");
+  Value options =
+      Value::object({{"type", "resnet20"},
+                     {"depths", Value::array(std::vector<std::int64_t>(stages, blocks))},
+                     {"layer_attention", layer_attention_of(c)}});
+  take(c, options, {{"block", "block"}});
+  const std::int64_t convolutions = c.text("block", "bottleneck") == "basic" ? 2 : 3;
+  c.config().only("depth", static_cast<std::int64_t>(stages) * blocks * convolutions + 2);
+  return model_of(c, options);
+}
 
 Table kcla_networks() {
   Table table;
   table.add("BatchNorm2d") = run_batch_norm;
   table.add("primitives") = run_primitives;
-  table.add("cifar_resnet") = run_cifar_resnet;
+  table.add("cifar_resnet") = [](const Case& c, Checker& check) {
+    run_model(c, *cifar_resnet(c), check);
+  };
   table.add("imagenet_resnet") = run_imagenet_resnet;
   table.add("rla_resnet") = run_rla_resnet;
   return table;

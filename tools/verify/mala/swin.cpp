@@ -1,16 +1,16 @@
 // The mala paper's Swin networks, from the words of its golden cases.
 
 #include "models/model.h"
+#include "verify/mala/mala.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {
-namespace {
 
 using schema::Value;
 
-void run_swin(const Case& c, Checker& check) {
+std::unique_ptr<models::Model> swin_network(const Case& c) {
   Value options = Value::object({{"type", "swin_t"}, {"in_chans", 3}, {"drop_path_rate", 0.0}});
   take(c, options,
        {{"embed_dim", "embed_dim"},
@@ -29,8 +29,13 @@ void run_swin(const Case& c, Checker& check) {
   c.config().only("norm_eps", 1e-5);
   c.config().only("qkv_bias", true);
   c.config().nothing_dropped({"drop_path_rate", "drop_rate", "attn_drop_rate"}, c.training());
-  const auto model =
-      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
+  return models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
+}
+
+namespace {
+
+void run_swin(const Case& c, Checker& check) {
+  const auto model = swin_network(c);
   run_module(
       c, *model,
       [&](const auto& inputs) -> std::map<std::string, Tensor> {
