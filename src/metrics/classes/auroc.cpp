@@ -3,21 +3,8 @@
 namespace fovea::metrics {
 namespace {
 
-// The share of pairs of a positive and a negative in which the positive has the higher
-// probability; equal ones count half. 0 / 0 is NaN.
-double area(const std::vector<RankedSamples>& ranked) {
-  std::int64_t positives = 0, negatives = 0, twice_right = 0;
-  for (const RankedSamples& equal : ranked) {
-    twice_right += equal.negatives * (2 * positives + equal.positives);
-    positives += equal.positives;
-    negatives += equal.negatives;
-  }
-  return static_cast<double>(twice_right) /
-         (2 * static_cast<double>(positives) * static_cast<double>(negatives));
-}
-
 std::vector<double> areas(const ClassPredictions& predictions) {
-  return one_versus_rest(predictions, area);
+  return one_versus_rest(predictions, area_under_roc);
 }
 
 }  // namespace
