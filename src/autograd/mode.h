@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,17 @@ namespace fovea::autograd {
 class CallNumbers;
 class Profiler;
 
+/// How gradients flow back through products, norms and non-linear functions of an element.
+enum class Rule {
+  kGradient,  // as they are
+  /// AttnLRP (Achtibat et al., ICML 2024), whose relevance is x times this "gradient": statistics
+  /// of norms are constants, dy/dx of a function of an element is y / x, and of a product of two
+  /// computed tensors each factor gets half. Softmax and linear operations are differentiated.
+  kAttnLrp,
+  /// CP-LRP (Ali et al., ICML 2022) inside attentions, whose maps are constants; else the same.
+  kCpLrp,
+};
+
 struct Mode {
   bool grad = true;             // record nodes for backward
   bool detect_anomaly = false;  // stop at the first operation whose result is not finite
@@ -22,6 +34,9 @@ struct Mode {
   CallNumbers* recorded = nullptr;        // where the numbers of calls are noted
   CallNumbers* replayed = nullptr;        // where they come from
   std::vector<Tensor>* leaves = nullptr;  // where the leaves are noted that operations read
+  Rule rule = Rule::kGradient;            // of operations that are recorded
+  /// Sees and replaces what modules put out (autograd/hooks.h).
+  const std::function<Tensor(const std::string& module, const Tensor& output)>* hook = nullptr;
 };
 
 /// The mode of the calling thread.
@@ -60,6 +75,12 @@ class EnableGrad : Scope<bool> {
 class DetectAnomaly : Scope<bool> {
  public:
   explicit DetectAnomaly(bool on = true) : Scope(mode().detect_anomaly, on) {}
+};
+
+/// Operations inside are recorded with this rule.
+class WithRule : Scope<Rule> {
+ public:
+  explicit WithRule(Rule rule) : Scope(mode().rule, rule) {}
 };
 
 /// Report operations to a profiler.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/hooks.h"
 #include "autograd/mode.h"
 #include "nn/construction.h"
 #include "tensor/random.h"
@@ -161,7 +162,7 @@ class UnaryModule : public Module {
  public:
   Tensor operator()(const Tensor& x) {
     const auto scope = enter();
-    return forward(x);
+    return autograd::hooked(forward(x));
   }
 
  protected:

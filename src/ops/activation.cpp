@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
+#include "ops/elementwise.h"
+#include "ops/relevance.h"
+#include "ops/shape.h"
 
 namespace fovea::ops {
 namespace {
@@ -39,9 +42,22 @@ Tensor forward(const Activation& f, const Tensor& x) {
   return y;
 }
 
+// By the rules of relevance, a gated function as the product that it is.
+Tensor activate_by_rule(const Activation& f, const Tensor& x) {
+  if (!f.gated) return relevance::by_ratio(name_of(f), x, forward(f, x).detach());
+  FOVEA_CHECK(
+      x.rank() >= 1 && x.size(-1) % 2 == 0, ShapeError,
+      fmt::format("{}: x is {}; expected an even last axis", name_of(f), to_string(x.shape())));
+  const std::int64_t half = x.size(-1) / 2;
+  const Tensor gate = slice(x, -1, f.gate_last ? half : 0, half);
+  const Tensor other = slice(x, -1, f.gate_last ? 0 : half, half);
+  return mul(activate_by_rule({.kind = f.kind}, gate), other);
+}
+
 }  // namespace
 
 Tensor activate(const Activation& f, const Tensor& x) {
+  if (relevance::applies()) return activate_by_rule(f, x);
   autograd::Op op(name_of(f), {x});
   const Tensor y = forward(f, x);
   // The result of a ReLU also says where it was open, and the next layer keeps it.

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "ops/batch_statistics.h"
 #include "ops/normed_map.h"
+#include "ops/relevance.h"
 
 namespace fovea::ops {
 namespace {
@@ -89,6 +90,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
       fmt::format("group_norm: {} channels are not divisible by groups {}", x.size(1), groups));
   check_per_channel("group_norm", "weight", x, weight);
   check_per_channel("group_norm", "bias", x, bias);
+  relevance::refuse("group_norm");
   Op op("group_norm", {x, weight, bias, Tensor()});
   const Tensor mean = Tensor::empty({x.size(0), groups}, compute_dtype(x.dtype()), x.device());
   const Tensor rstd = Tensor::empty_like(mean);

@@ -7,6 +7,7 @@
 #include "ops/activation.h"
 #include "ops/create.h"
 #include "ops/reduce.h"
+#include "ops/relevance.h"
 
 namespace fovea::ops {
 namespace {
@@ -30,6 +31,13 @@ Tensor unary(const char* name, UnaryOp kind, const Tensor& x, From from, UnaryPa
             {.op = kind, .params = params, .x = input, .y = result, .dy = dy, .dx = dx});
         in.add(0, std::move(dx));
       });
+}
+
+// The same for functions that networks have between their layers.
+Tensor activation(const char* name, UnaryOp kind, const Tensor& x, From from,
+                  UnaryParams params = {}) {
+  if (!relevance::applies()) return unary(name, kind, x, from, params);
+  return relevance::by_ratio(name, x, unary(name, kind, x.detach(), from, params));
 }
 
 void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
@@ -127,7 +135,9 @@ Tensor mul(const Tensor& left, const Tensor& right) {
   Op op("mul", {a, b});
   return op.output(raw_mul(a, b),
                    [shape_a = a.shape(), shape_b = b.shape(), a = op.keep(a, b.requires_grad()),
-                    b = op.keep(b, a.requires_grad())](const Tensor& dy, Gradients& in) {
+                    b = op.keep(b, a.requires_grad()),
+                    share = relevance::share_of_product(a, b)](const Tensor& whole, Gradients& in) {
+                     const Tensor dy = share == 1 ? whole : mul(whole, share);
                      if (in.wanted(0)) in.add(0, reduce_to(raw_mul(dy, b), shape_a));
                      if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, a), shape_b));
                    });
@@ -136,6 +146,7 @@ Tensor mul(const Tensor& left, const Tensor& right) {
 Tensor div(const Tensor& left, const Tensor& right) {
   const Tensor a = as_activation(left, right);
   const Tensor b = as_activation(right, left);
+  if (b.requires_grad()) relevance::refuse("a division by a computed tensor");
   Op op("div", {a, b});
   const Tensor y = raw_binary("div", BinaryOp::kDiv, a, b);
   const Tensor saved = b.requires_grad() ? op.keep_result(y) : Tensor();
@@ -159,9 +170,11 @@ Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right, boo
   backend(y).axpy(1, c, y);
   if (counted) op.macs(y.numel());
   return op.output(y, [shape_a = a.shape(), shape_b = b.shape(), a = op.keep(a, b.requires_grad()),
-                       b = op.keep(b, a.requires_grad())](const Tensor& dy, Gradients& in) {
-    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, b), shape_a));
-    if (in.wanted(2)) in.add(2, reduce_to(raw_mul(dy, a), shape_b));
+                       b = op.keep(b, a.requires_grad()),
+                       share = relevance::share_of_product(a, b)](const Tensor& dy, Gradients& in) {
+    const Tensor part = share == 1 ? dy : mul(dy, share);
+    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(part, b), shape_a));
+    if (in.wanted(2)) in.add(2, reduce_to(raw_mul(part, a), shape_b));
     in.add(0, dy);
   });
 }
@@ -204,8 +217,10 @@ Tensor clamp(const Tensor& x, double low, double high) {
 }
 Tensor sin(const Tensor& x) { return unary("sin", UnaryOp::kSin, x, From::kInput); }
 Tensor cos(const Tensor& x) { return unary("cos", UnaryOp::kCos, x, From::kInput); }
-Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x, From::kResult); }
-Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x, From::kResult); }
+Tensor tanh(const Tensor& x) { return activation("tanh", UnaryOp::kTanh, x, From::kResult); }
+Tensor sigmoid(const Tensor& x) {
+  return activation("sigmoid", UnaryOp::kSigmoid, x, From::kResult);
+}
 Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x, From::kInput); }
 Tensor relu(const Tensor& x) { return activate({.kind = UnaryOp::kRelu}, x); }
 Tensor leaky_relu(const Tensor& x, double slope) {
@@ -216,9 +231,11 @@ Tensor gelu_tanh(const Tensor& x) { return activate({.kind = UnaryOp::kGeluTanh}
 Tensor quick_gelu(const Tensor& x) { return activate({.kind = UnaryOp::kQuickGelu}, x); }
 Tensor silu(const Tensor& x) { return activate({.kind = UnaryOp::kSilu}, x); }
 Tensor elu(const Tensor& x, double alpha) {
-  return unary("elu", UnaryOp::kElu, x, From::kBoth, {alpha, 0});
+  return activation("elu", UnaryOp::kElu, x, From::kBoth, {alpha, 0});
 }
-Tensor softplus(const Tensor& x) { return unary("softplus", UnaryOp::kSoftplus, x, From::kInput); }
+Tensor softplus(const Tensor& x) {
+  return activation("softplus", UnaryOp::kSoftplus, x, From::kInput);
+}
 
 Tensor swiglu(const Tensor& x, bool gate_last) {
   return activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = gate_last}, x);
@@ -229,6 +246,7 @@ Tensor swiglu(const Tensor& a, const Tensor& b) {
   FOVEA_CHECK(a.shape() == b.shape(), ShapeError,
               fmt::format("swiglu: a is {}, b is {}; expected equal shapes", to_string(a.shape()),
                           to_string(b.shape())));
+  if (relevance::applies()) return mul(silu(a), b);
   Op op("swiglu", {a, b});
   const auto forward = [](const Tensor& x, const Tensor& other) {
     Tensor y = Tensor::empty_like(x);

@@ -4,7 +4,9 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/elementwise.h"
 #include "ops/reduce.h"
+#include "ops/relevance.h"
 
 namespace fovea::ops {
 namespace {
@@ -92,10 +94,12 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
   const Stack sb{b, trans_b};
   check_product(sa, sb);
   Op op("matmul", {a, b});
+  const double share = relevance::share_of_product(a, b);
   const Tensor c = product(sa, sb);
   op.macs(c.numel() * sa.columns());
   return op.output(c, [=, of_a = a.shape(), of_b = b.shape(), a = op.keep(a, b.requires_grad()),
-                       b = op.keep(b, a.requires_grad())](const Tensor& dc, Gradients& in) {
+                       b = op.keep(b, a.requires_grad())](const Tensor& whole, Gradients& in) {
+    const Tensor dc = share == 1 ? whole : mul(whole, share);
     // c = A B: dA = dC B^T, dB = A^T dC, with A = op(a) and B = op(b).
     if (in.wanted(0)) {
       in.add(0, trans_a ? gradient_of(of_a, {b, trans_b}, {dc, true})

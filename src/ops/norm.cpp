@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/relevance.h"
 
 namespace fovea::ops {
 namespace {
@@ -49,6 +50,11 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   LayerNormArgs args{
       .eps = eps, .x = x, .weight = weight, .bias = bias, .y = {}, .mean = {}, .rstd = {}};
   const Tensor y = normalised(op, args, &Backend::layer_norm);
+  if (relevance::applies()) {
+    return op.output(y, [args](const Tensor& dy, Gradients& in) {
+      in.add(0, relevance::through_norm(dy, args.weight, args.rstd, true));
+    });
+  }
   return op.output(y, [args](const Tensor& dy, Gradients& in) {
     Tensor dx = in.empty(0);
     Tensor dweight = in.empty(1);
@@ -72,6 +78,11 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   Op op("rms_norm", {x, weight});
   RmsNormArgs args{.eps = eps, .x = x, .weight = weight, .y = {}, .rstd = {}};
   const Tensor y = normalised(op, args, &Backend::rms_norm);
+  if (relevance::applies()) {
+    return op.output(y, [args](const Tensor& dy, Gradients& in) {
+      in.add(0, relevance::through_norm(dy, args.weight, args.rstd, false));
+    });
+  }
   return op.output(y, [args](const Tensor& dy, Gradients& in) {
     Tensor dx = in.empty(0);
     Tensor dweight = in.empty(1);

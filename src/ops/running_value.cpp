@@ -8,6 +8,7 @@
 #include "autograd/graph.h"
 #include "backend/backend.h"
 #include "ops/batch_statistics.h"
+#include "ops/relevance.h"
 
 namespace fovea::ops {
 namespace {
@@ -51,6 +52,7 @@ RunningValue running_value(const BatchNorm& norm, const RunningValueOptions& opt
                            const Tensor& before, const Tensor& w, const Tensor& x,
                            const Tensor& kernel, const Tensor& scale) {
   check(norm, before, w, x, kernel, scale, options.keep);
+  relevance::refuse("running_value");
   Op op("running_value", {before, w, x, kernel, norm.weight, norm.bias, scale});
   const Tensor mean = Tensor::empty({x.size(1)}, compute_dtype(x.dtype()), x.device());
   const ValueNorm args{.u = Tensor::empty_like(x),

@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/relevance.h"
 
 namespace fovea::ops {
 namespace {
@@ -30,6 +31,7 @@ void check(const Tensor& u, const Tensor& w, const Tensor& x) {
 
 Tensor scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x) {
   check(u, w, x);
+  relevance::refuse("scaled_sum");
   Op op("scaled_sum", {u, w, x});
   Tensor y = Tensor::empty_like(x);
   backend(x).scaled_sum(u, w, x, y);

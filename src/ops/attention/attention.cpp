@@ -8,6 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
+#include "ops/relevance.h"
 #include "ops/shape.h"
 
 namespace fovea::ops {
@@ -55,8 +56,9 @@ HeadView heads(const Tensor& x, std::int64_t num_heads, std::int64_t dim, std::i
   return view;
 }
 
-Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
+Tensor attention(const HeadView& queries, const HeadView& keys, const HeadView& values,
                  const AttentionOptions& options) {
+  const auto [q, k, v] = relevance::attended(queries, keys, values);
   AttentionArgs args = check("attention", q, k, v, options);
   const std::vector<Tensor> inputs = distinct({q.x, k.x, v.x});
   args.add = !cover(inputs, {q, k, v});
@@ -80,15 +82,21 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
   });
 }
 
-Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView& q2,
-                         const HeadView& k2, const HeadView& v, const Tensor& first,
+Tensor two_map_attention(const HeadView& queries1, const HeadView& keys1, const HeadView& queries2,
+                         const HeadView& keys2, const HeadView& values, const Tensor& first,
                          const Tensor& second, const AttentionOptions& options) {
-  const Tensor c1 = as_activation(first, q1.x);
-  const Tensor c2 = as_activation(second, q1.x);
+  FOVEA_CHECK(queries1.x.id() == queries2.x.id() && keys1.x.id() == keys2.x.id() &&
+                  queries1.dim == queries2.dim,
+              ShapeError,
+              "two_map_attention: the two streams must lie in one query and one key tensor");
+  const bool gated = first.requires_grad() || second.requires_grad();
+  const auto [q1, k1, v] = relevance::attended(queries1, keys1, values, gated);
+  const HeadView q2{q1.x, queries2.offsets, queries2.dim};
+  const HeadView k2{k1.x, keys2.offsets, keys2.dim};
+  const Tensor c1 = relevance::coefficient(as_activation(first, q1.x));
+  const Tensor c2 = relevance::coefficient(as_activation(second, q1.x));
   AttentionArgs args = check("two_map_attention", q1, k1, v, options);
   check("two_map_attention", q2, k2, v, options);
-  FOVEA_CHECK(q1.x.id() == q2.x.id() && k1.x.id() == k2.x.id() && q1.dim == q2.dim, ShapeError,
-              "two_map_attention: the two streams must lie in one query and one key tensor");
   args.q2 = layout_of(q2);
   args.k2 = layout_of(k2);
   const Shape expected{args.batch, args.queries, args.heads};

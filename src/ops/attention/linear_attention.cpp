@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "ops/attention/linear_attention_call.h"
 #include "ops/elementwise.h"
+#include "ops/norm.h"
+#include "ops/shape.h"
 
 namespace fovea::ops {
 namespace {
@@ -63,6 +65,22 @@ Tensor rotate(const Tensor& x, const RotaryTables& tables) {
         backend(dy).rotate({.back = true, .x = dy, .cos = cos, .sin = sin, .y = dx});
         in.add(0, std::move(dx));
       });
+}
+
+Tensor finished(const Tensor& result, const HeadFinish& finish) {
+  const std::int64_t b = result.size(0), n = result.size(1);
+  const auto together = [](const HeadView& view) { return merge_heads(take_heads(view)); };
+  Tensor y = result;
+  if (finish.weight.defined()) {
+    const std::int64_t width = finish.weight.size(0);
+    const Tensor heads = reshape(y, {b, n, -1, width});
+    y = reshape(rms_norm(heads, finish.weight, finish.norm_eps), result.shape());
+  }
+  if (finish.residual.x.defined()) y = add(y, together(finish.residual));
+  if (!finish.gate.x.defined()) return y;
+  const Tensor gate = together(finish.gate);
+  if (finish.gate_op == UnaryOp::kSilu) return mul(y, silu(gate));
+  return mul(y, finish.gate_op == UnaryOp::kSigmoid ? sigmoid(gate) : gate);
 }
 
 Tensor linear_attention(const HeadView& q, const HeadView& k, const HeadView& v,

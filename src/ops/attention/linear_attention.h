@@ -34,6 +34,10 @@ struct HeadFinish {
   HeadView residual = {};            // as the gate
 };
 
+/// What finish does to a result (b, n, heads * width), by operations of their own: for probes, that
+/// have to see the result before.
+Tensor finished(const Tensor& result, const HeadFinish& finish);
+
 /// phi(x), elementwise. mala 3.1.
 Tensor features(FeatureMap map, const Tensor& x);
 /// elu(x) + 1: x + 1 above 0, exp(x) below; its derivative is 1 at 0. gdla 2.2.

@@ -6,6 +6,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
+#include "ops/relevance.h"
 #include "ops/shape.h"
 #include "tensor/host.h"
 
@@ -112,6 +113,7 @@ void LinearAttentionCall::check_parameter(const char* what, const Tensor& x) con
 }
 
 Tensor LinearAttentionCall::run() const {
+  relevance::refuse(name);
   std::vector<Tensor> all;
   for (const HeadView& view : views) all.push_back(view.x);
   const std::vector<Tensor> viewed = views::distinct(all);

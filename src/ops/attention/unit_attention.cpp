@@ -9,6 +9,7 @@
 #include "ops/indexing.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
+#include "ops/relevance.h"
 #include "ops/shape.h"
 
 namespace fovea::ops {
@@ -55,10 +56,11 @@ UnitAttentionArgs unit_args(const HeadView& q, const HeadView& k, const HeadView
 
 }  // namespace
 
-Tensor unit_attention(const HeadView& q, const HeadView& k, const HeadView& v, const Units& units,
-                      const UnitAttentionOptions& options) {
-  views::check_views(kUnitAttention, q, k, v);
-  check_unit_options(q, k, v, units, options);
+Tensor unit_attention(const HeadView& queries, const HeadView& keys, const HeadView& values,
+                      const Units& units, const UnitAttentionOptions& options) {
+  views::check_views(kUnitAttention, queries, keys, values);
+  check_unit_options(queries, keys, values, units, options);
+  const auto [q, k, v] = relevance::attended(queries, keys, values);
   const UnitAttentionArgs args = unit_args(q, k, v, units, options);
   std::vector<Tensor> inputs = views::distinct({q.x, k.x, v.x});
   FOVEA_CHECK(views::disjoint(inputs, {q, k, v}), ShapeError,
