@@ -38,6 +38,13 @@ void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads,
                                 dim, divisor, fmt::join(fitting, ", ")));
 }
 
+Tensor attended(const Context& context, const Tensor& u, const ops::HeadView& values,
+                const Probe::Behind& behind) {
+  if (context.probe == nullptr) return u;
+  return context.probe->attended(
+      u, [&] { return ops::take_heads(values); }, behind);
+}
+
 void record_queries_and_keys(const Context& context, const ops::HeadView& q,
                              const ops::HeadView& k) {
   if (context.probe == nullptr || !context.probe->wants_queries_and_keys()) return;

@@ -92,6 +92,10 @@ std::unique_ptr<Attention> make_attention(const schema::Component& component, co
 /// Throws ConfigError, with the possible numbers, unless `parts` x num_heads divides dim.
 void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads, std::int64_t parts);
 
+/// Probe::attended() for the values of a view; u itself without a probe.
+Tensor attended(const Context& context, const Tensor& u, const ops::HeadView& values,
+                const Probe::Behind& behind);
+
 /// Records "queries" and "keys" where a probe asks for them.
 void record_queries_and_keys(const Context& context, const ops::HeadView& q,
                              const ops::HeadView& k);

@@ -100,7 +100,13 @@ class Differential final : public attention::Attention {
     const Tensor c2 = ops::expand(ops::neg(lambda), rows);
     if (ctx.probe != nullptr) ctx.probe->record("lam", lambda);
     attention::record_maps(ctx, maps, c1, c2, "attn1", "attn2");
-    const Tensor u = attention::apply_two_maps(maps, c1, c2, drop_);
+    const Tensor u =
+        attention::attended(ctx, attention::apply_two_maps(maps, c1, c2, drop_), maps.v,
+                            {.proj = out_proj_.weight(),
+                             .norm = true,
+                             .norm_weight = subln_.weight(),
+                             .norm_eps = subln_.eps(),
+                             .factor = 1 - lambda_init_});
     // The factor uses lambda_init, not lambda (dgsa 2.3 step 5).
     const Tensor heads =
         subln_(ops::reshape(u, {u.size(0), u.size(1), num_heads_, 2 * stream_dim_}));

@@ -70,9 +70,13 @@ Tensor attend_gdla(const GdlaHeads& o, const Tensor& t, const Tensor& lambda,
       .norm_eps = norm.eps(),
       .gate = views.gate,
       .gate_op = o.gate == Gate::kSigmoid ? UnaryOp::kSigmoid : UnaryOp::kSilu};
-  if (!o.differential) return ops::linear_attention(views.q, views.k, views.v, options, finish);
-  return ops::two_map_linear_attention(views.q, views.k, views.q2, views.k2, views.v, lambda,
-                                       options, finish);
+  const auto attend = [&](const ops::HeadFinish& behind) {
+    if (!o.differential) return ops::linear_attention(views.q, views.k, views.v, options, behind);
+    return ops::two_map_linear_attention(views.q, views.k, views.q2, views.k2, views.v, lambda,
+                                         options, behind);
+  };
+  if (context.probe == nullptr || !context.probe->wants_values()) return attend(finish);
+  return ops::finished(attended(context, attend({}), views.v, {}), finish);
 }
 
 LocalTokenMix::LocalTokenMix(const nn::Build& build, std::int64_t channels, std::int64_t kernel,

@@ -38,6 +38,7 @@ class Hydra final : public attention::QkvAttention {
     }
     return attention::hydra_attention(q, k, attention::tokens_of(heads.v));
   }
+  bool applies_its_map() const override { return false; }
 
  private:
   // The map of channel c is q_ic k_jc (mala 9). Recorded are means over num_heads runs of channels.

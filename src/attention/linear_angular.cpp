@@ -64,6 +64,9 @@ class LinearAngular final : public attention::QkvAttention {
         q, k, v, sparse ? attention::sparse_map(q, k, ctx.key_mask) : Tensor());
   }
 
+  // Results are divided by their length.
+  bool applies_its_map() const override { return false; }
+
   // Every head has one kernel, for all of its channels.
   Tensor local_branch(const Tensor&, const ops::HeadView& v, const Context& ctx) override {
     if (!dconv_.defined()) return {};

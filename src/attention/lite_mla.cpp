@@ -67,7 +67,8 @@ class LiteMla final : public attention::Attention {
       const autograd::NoGrad no_grad;
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));
     }
-    return normed((*proj_)(ops::linear_attention(q, k, view(2), options)));
+    const Tensor u = ops::linear_attention(q, k, view(2), options);
+    return normed((*proj_)(attention::attended(ctx, u, view(2), {})));
   }
 
  private:

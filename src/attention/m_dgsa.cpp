@@ -12,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace {
 
@@ -117,7 +118,8 @@ class MDGSA final : public attention::Attention {
     const Tensor c = o_.fuse == Fuse::kSubtract ? ops::affine(g, 1, -1) : ops::affine(g, -1, 1);
     if (ctx.probe != nullptr) ctx.probe->record("gate", g);
     attention::record_maps(ctx, maps, g, c, "attn_pos", "attn_neg");
-    const Tensor u = attention::apply_two_maps(maps, g, c, drop_);
+    const Tensor u =
+        attention::attended(ctx, attention::apply_two_maps(maps, g, c, drop_), maps.v, behind(ctx));
     const Tensor normed =
         subln_(ops::reshape(u, {u.size(0), u.size(1), o_.num_heads, 2 * stream_dim_}));
     const Tensor y = out_proj_(ops::reshape(scale(normed), x.shape()));
@@ -145,6 +147,17 @@ class MDGSA final : public attention::Attention {
             view(k, second),
             ops::heads(v, o_.num_heads, 2 * stream_dim_, 0, 2 * stream_dim_),
             {1 / std::sqrt(static_cast<double>(width)), ctx.causal, ctx.key_mask}};
+  }
+
+  // What stands behind u, for a probe.
+  attention::Probe::Behind behind(const Context& ctx) const {
+    if (ctx.probe == nullptr || !ctx.probe->wants_values()) return {};
+    const double lambda = learned_lambda_.defined() ? host_doubles(learned_lambda_)[0] : lambda_;
+    return {.proj = out_proj_.weight(),
+            .norm = true,
+            .norm_weight = subln_.weight(),
+            .norm_eps = subln_.eps(),
+            .factor = 1 - lambda};
   }
 
   // H = (1 - lambda) Hn; a learnable lambda is the raw scalar.

@@ -125,7 +125,10 @@ Tensor Mala::operator()(const Heads& heads, const Context& context, const ops::R
     context.probe->record_signed(
         ops::magnitude_map(q, k, call, all ? 0 : first, all ? -1 : count).scores);
   }
-  return ops::magnitude_attention(q, k, v, call, finish);
+  if (context.probe == nullptr || !context.probe->wants_values())
+    return ops::magnitude_attention(q, k, v, call, finish);
+  const Tensor u = attended(context, ops::magnitude_attention(q, k, v, call), v, {});
+  return ops::finished(u, finish);
 }
 
 }  // namespace fovea::attention

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/hooks.h"
 #include "autograd/mode.h"
 #include "ops/elementwise.h"
 
@@ -28,6 +29,20 @@ void Probe::record_units(const Tensor& maps, const Tensor& tokens, bool is_signe
   record("unit_attn", maps, part);
   records_.back().tokens = tokens;
   records_.back().is_signed = is_signed;
+}
+
+Tensor Probe::attended(const Tensor& u, const std::function<Tensor()>& values,
+                       const Behind& behind) {
+  if (!values_) return u;
+  auto gradient = std::make_shared<Tensor>();
+  {
+    const autograd::NoGrad no_grad;
+    const DType dtype = compute_dtype(u.dtype());
+    attended_.push_back({autograd::module_path(), ops::cast(values().detach(), dtype),
+                         ops::cast(u.detach(), dtype), gradient, behind});
+  }
+  return autograd::observed(
+      u, [gradient](const Tensor& du) { *gradient = ops::cast(du, compute_dtype(du.dtype())); });
 }
 
 Probe::Rows Probe::rows(std::int64_t prefix_tokens, std::int64_t grid_h,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +39,10 @@ class Probe {
   void with_queries_and_keys() { queries_and_keys_ = true; }
   bool wants_queries_and_keys() const { return queries_and_keys_; }
 
+  /// Also what attentions did with their maps (attended()).
+  void with_values() { values_ = true; }
+  bool wants_values() const { return values_; }
+
   /// The rows to record of a map whose tokens are `prefix_tokens` and behind them the grid: `count`
   /// from `first` on; -1: all.
   struct Rows {
@@ -57,6 +63,29 @@ class Probe {
     bool is_signed = false;  // a map of weights that may be negative
   };
 
+  /// The way from the heads' results u to the output of an attention: per head an RMS norm with
+  /// this weight, and a factor; then the output projection. Weights are undefined where there are
+  /// none, or something else stands between.
+  struct Behind {
+    Tensor proj = {};  // (dim, heads * width)
+    bool norm = false;
+    Tensor norm_weight = {};  // (width)
+    double norm_eps = 0, factor = 1;
+  };
+  /// What an attention did with the map "attn" (or "reduced_attn", "unit_attn") of the same module:
+  /// u = A v.
+  struct Attended {
+    std::string module;
+    Tensor values;                     // v (b, heads, keys, width), repeated where heads share them
+    Tensor result;                     // u (b, n, heads * width)
+    std::shared_ptr<Tensor> gradient;  // of u: defined after backward, if it depends on u
+    Behind behind;
+  };
+  /// Records values and result of the module that is running, where values are wanted, and returns
+  /// u, whose gradient the record will get.
+  Tensor attended(const Tensor& u, const std::function<Tensor()>& values, const Behind& behind);
+  const std::vector<Attended>& attended() const { return attended_; }
+
   /// Records for the module that is running, or for a part of it: "stages.0".
   void record(const std::string& name, const Tensor& value, const std::string& part = "");
   /// A map "attn" of an attention whose weights may be negative (MapKind::kSigned).
@@ -67,15 +96,20 @@ class Probe {
   const std::vector<Record>& records() const { return records_; }
   /// All records of one name, in order of layers.
   std::vector<Tensor> all(const std::string& name) const;
-  void clear() { records_.clear(); }
+  void clear() {
+    records_.clear();
+    attended_.clear();
+  }
 
  private:
   bool keep_graph_ = false;
   bool maps_ = true;
   bool queries_and_keys_ = false;
+  bool values_ = false;
   std::optional<Place> place_;
   std::int64_t whole_up_to_ = 0;  // tokens
   std::vector<Record> records_;
+  std::vector<Attended> attended_;
 };
 
 }  // namespace fovea::attention

@@ -52,7 +52,8 @@ Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
                     ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_)};
   record_queries_and_keys(context, ops::heads(plain, num_heads_, head_dim_, 0, head_dim_),
                           ops::heads(plain, num_heads_, head_dim_, dim, head_dim_));
-  const Tensor y = attend(heads, context, rotated);
+  Tensor y = attend(heads, context, rotated);
+  if (applies_its_map()) y = attended(context, y, heads.v, {.proj = proj_.weight()});
   const Tensor local = local_branch(x, heads.v, context);
   return proj_(local.defined() ? ops::add(y, local) : y);
 }

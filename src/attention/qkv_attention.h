@@ -35,6 +35,8 @@ class QkvAttention : public Attention {
 
   /// Heads concatenated: (b, n, dim). `rotated`: q and k have rotary positions.
   virtual Tensor attend(const Heads& heads, const Context& context, bool rotated) = 0;
+  /// Whether attend() gives the map that it records times the values, head by head.
+  virtual bool applies_its_map() const { return true; }
   /// A branch that sees the neighbours of a token, (b, n, dim): added to attend()'s result before
   /// the output projection. x is the input of the projection; undefined: no branch.
   virtual Tensor local_branch(const Tensor& x, const ops::HeadView& v, const Context& context);

@@ -40,13 +40,18 @@ Tensor UnitAttention::operator()(const Tensor& x, const ops::Units& units, Probe
     const autograd::NoGrad no_grad;
     probe->record_units(ops::unit_attention_map(view(0), view(1), units, options), units.tokens());
   }
-  const auto attended = [&] {
+  const auto attend = [&] {
     if (attn_drop_ == nullptr || !training())
       return ops::unit_attention(view(0), view(1), view(2), units, options);
     const Tensor maps = (*attn_drop_)(ops::unit_attention_map(view(0), view(1), units, options));
     return ops::attend_units(maps, view(2), units, options);
   };
-  const Tensor y = proj_(attended());
+  Tensor u = attend();
+  if (probe != nullptr) {
+    const auto values = [&] { return ops::take_heads(view(2)); };
+    u = probe->attended(u, values, {.proj = proj_.weight()});
+  }
+  const Tensor y = proj_(u);
   return proj_drop_ != nullptr ? (*proj_drop_)(y) : y;
 }
 

@@ -47,6 +47,11 @@ class Model : public nn::Module {
   virtual std::int64_t num_maps() const { return 0; }
   /// The layout of its attention maps over the input; grid_h = 0 without a grid.
   virtual attention::Context geometry() const { return {}; }
+  /// Whether logits are read from the class token; else from all tokens behind the prefix.
+  virtual bool reads_class_token() const {
+    const attention::Context layout = geometry();
+    return layout.prefix_tokens > 0 && layout.class_token;
+  }
   /// Multiply-adds of the forward pass with these events as the network's paper counts them;
   /// nothing where that is the engine's own count.
   virtual std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const {

@@ -11,6 +11,10 @@
 
 namespace fovea::models {
 
+/// Under this name networks of texts show the hooks of modules (autograd/hooks.h) the vectors of
+/// words (b, n, dim), before positions are added.
+inline constexpr const char* kWordRows = "word_rows";
+
 /// The inputs of a network; those that it does not read are undefined.
 struct Inputs {
   Tensor image = {};   // (b, c, h, w) floating; of volumes (b, c, d, h, w)

@@ -109,7 +109,8 @@ Tensor MavitAttention::softmax(const Tensor& qk, const Tensor& v,
     const autograd::NoGrad no_grad;
     context.probe->record("attn", ops::attention_map(q, k, options, first, count));
   }
-  return ops::attention(q, k, heads_of(v, 0), options);
+  return attention::attended(context, ops::attention(q, k, heads_of(v, 0), options), heads_of(v, 0),
+                             {});
 }
 
 }  // namespace fovea::models

@@ -125,7 +125,11 @@ Tensor SpatialReductionAttention::operator()(const Tensor& x, const nn::Grid& gr
     const autograd::NoGrad no_grad;
     probe->record("reduced_attn", ops::attention_map(q, k, options));
   }
-  return proj_(ops::attention(q, k, v, options));
+  Tensor u = ops::attention(q, k, v, options);
+  if (probe != nullptr) {
+    u = probe->attended(u, [&] { return ops::take_heads(v); }, {.proj = proj_.weight()});
+  }
+  return proj_(u);
 }
 
 PvtV2Block::PvtV2Block(const nn::Build& build, std::int64_t dim,

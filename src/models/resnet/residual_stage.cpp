@@ -45,7 +45,7 @@ Tensor ResidualStage::operator()(const Tensor& x, layer_attention::State& state,
   Tensor y = x;
   for (ResidualBlock* block : blocks_) y = (*block)(y, {.state = &state, .probe = probe});
   if (probe != nullptr) probe->record("features", y);
-  return y;
+  return autograd::hooked(y);
 }
 
 }  // namespace fovea::models

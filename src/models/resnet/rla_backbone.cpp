@@ -101,7 +101,9 @@ void RlaBackbone::run(std::size_t s, End& maps, bool update_last, attention::Pro
     if (i + 1 < stage.blocks.size() || update_last)
       maps.hidden = (*stage.aggregation)(maps.hidden, maps.x, *stage.bns[i]);
   }
-  if (probe != nullptr) probe->record("features", maps.x, fmt::format("stages.{}", s));
+  const std::string name = fmt::format("stages.{}", s);
+  if (probe != nullptr) probe->record("features", maps.x, name);
+  maps.x = autograd::hooked(maps.x, name);
 }
 
 RlaBackbone::End RlaBackbone::last_maps(const Tensor& image, attention::Probe* probe) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "autograd/hooks.h"
 #include "models/model.h"
 #include "models/vit/token_input.h"
 #include "nn/embedding.h"
@@ -65,6 +66,7 @@ class TextTransformer final : public models::TextClassifier {
                              : ops::not_equal(ids, ops::zeros({}, DType::kInt64, ids.device()));
     Tensor x = ops::cast(embed_(ids), build_.activation_dtype());
     if (o_.scale_embed) x = ops::mul(x, std::sqrt(static_cast<double>(o_.embed_dim)));
+    x = autograd::hooked(x, models::kWordRows);
     attention::Context context = geometry();
     context.probe = probe;
     context.key_mask = valid;

@@ -48,6 +48,10 @@ class ViT final : public models::ImageClassifier {
     return context;
   }
 
+  bool reads_class_token() const override {
+    return o_.class_token && o_.global_pool == models::Pool::kToken;
+  }
+
   std::optional<std::int64_t> paper_macs(
       const std::vector<autograd::Event>& events) const override {
     if (!o_.paper_counts_modules) return std::nullopt;
