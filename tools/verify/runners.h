@@ -78,6 +78,11 @@ Table dformer_data();
 /// papers/dformer: losses, metric, schedule, optimiser.
 Table dformer_training();
 
+/// papers/explain: explanations from maps, values, activations and masks.
+Table explain_maps();
+/// papers/explain: explanations of networks.
+Table explain_networks();
+
 /// timm: the family of its vision transformers.
 Table timm_vision_transformer();
 

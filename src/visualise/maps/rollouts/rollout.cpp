@@ -134,6 +134,12 @@ RolloutOptions default_rollout(bool signed_maps) {
   return options;
 }
 
+Matrix fused_heads(const AttentionMap& map, Fusion fusion) {
+  check_map(map, 0, map.n);
+  const Square one = fuse_heads(map, {.fusion = fusion});
+  return {map.n, map.n, {one.begin(), one.end()}};
+}
+
 Matrix attention_rollout(std::span<const AttentionMap> layers, const RolloutOptions& options) {
   FOVEA_CHECK(!layers.empty(), ShapeError, "rollout: no attention maps; expected one per layer");
   check_options(options, std::ssize(layers));

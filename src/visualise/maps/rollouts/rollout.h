@@ -58,6 +58,9 @@ struct RolloutOptions {
 /// whose row sums may be near zero so that `sum` would amplify such rows.
 RolloutOptions default_rollout(bool signed_maps);
 
+/// One (n, n) matrix from all heads of a map.
+Matrix fused_heads(const AttentionMap& map, Fusion fusion);
+
 /// R = G_L ... G_{start+2} G_{start+1}, an (n, n) matrix; layers in network order.
 /// Throws ConfigError for options out of range, ShapeError if `layers` is empty, a map's values do
 /// not fit its sizes, or two layers have different numbers of tokens (their maps do not compose),

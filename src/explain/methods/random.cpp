@@ -1,0 +1,38 @@
+// Relevance that knows nothing: what any method has to be better than. explain A.17.
+#include <algorithm>
+
+#include "explain/methods/method.h"
+
+namespace fovea::explain {
+namespace {
+
+struct RandomOptions {};
+
+Explanation random_relevance(const ExplanationRequest& request, const RandomOptions&) {
+  constexpr std::int64_t kUnits = 14;
+  const Subject& subject = request.subject;
+  const GridSize size = subject.size();
+  Explanation result{{},
+                     subject.reads_text() ? size
+                     : subject.grid().count() > 0
+                         ? subject.grid()
+                         : GridSize{std::min(kUnits, size.h), std::min(kUnits, size.w)}};
+  const RandomStream stream = request.random.fork("random");
+  const auto count = static_cast<std::uint64_t>(subject.batch() * result.grid.count());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const bool padding = subject.reads_text() && subject.valid()[i] == 0;
+    result.values.push_back(padding ? 0 : static_cast<double>(stream.uniform(i)));
+  }
+  return result;
+}
+
+}  // namespace
+
+FOVEA_EXPLANATION(random,
+                  {.title = "uniform random numbers, as a control",
+                   .source = "Wu et al., CVPR 2024",
+                   .class_specific = false,
+                   .controls = true},
+                  schema::Fields<RandomOptions>{}, random_relevance)
+
+}  // namespace fovea::explain

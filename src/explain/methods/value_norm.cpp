@@ -1,0 +1,50 @@
+// Norms of weighted values (Kobayashi et al., 2020). explain A.12.
+#include "explain/methods/from_maps.h"
+
+namespace fovea::explain {
+namespace {
+
+struct ValueNormOptions : MapLayerOption {
+  Through through = Through::kLayer;
+};
+
+Explanation value_norm(const ExplanationRequest& request, const ValueNormOptions& o) {
+  const char* name = "value_norm";
+  const Subject& subject = request.subject;
+  const Recording seen = record(subject, request.targets, Wanted::kValues, name);
+  check_one_grid(seen, name);
+  const auto norms = [&](const RecordedLayer& layer, std::int64_t item) {
+    return summed_norms(head_values_of(subject, layer, item, name));
+  };
+  return of_tokens(subject, false, [&](std::int64_t item) {
+    const TokenLayout layout = subject.layout();
+    if (o.through == Through::kLayer) {
+      return reading_row(norms(seen.layers[layer_place(o.layer, seen.layers.size(), name)], item),
+                         layout);
+    }
+    std::vector<double> row;
+    for (std::size_t l = seen.layers.size(); l-- > 0;) {
+      const Matrix step = rollout_step(norms(seen.layers[l], item));
+      if (row.empty()) row = reading_weights(step.rows, layout);
+      row = times(row, step);
+    }
+    return behind_prefix(row, layout);
+  });
+}
+
+schema::Fields<ValueNormOptions> value_norm_fields() {
+  return map_layer_field<ValueNormOptions>().add_enum(
+      "through", &ValueNormOptions::through,
+      {{"layer", Through::kLayer}, {"rollout", Through::kRollout}},
+      "one layer, or a rollout of the norms of all of them");
+}
+
+}  // namespace
+
+FOVEA_EXPLANATION(value_norm,
+                  {.title = "norms of what tokens add to the output of an attention",
+                   .source = "Kobayashi et al., 2020",
+                   .class_specific = false},
+                  value_norm_fields(), value_norm)
+
+}  // namespace fovea::explain

@@ -1,0 +1,63 @@
+// What the attentions of a network did with a batch: maps, values, and what a target's score thinks
+// of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explain/maps/gradient_maps.h"
+#include "explain/maps/token_map.h"
+#include "explain/maps/values.h"
+#include "explain/subject.h"
+
+namespace fovea::explain {
+
+/// One attention, of all samples.
+struct RecordedLayer {
+  std::string module;  // "blocks.0.attn"
+  attention::Probe::Record map;
+  attention::Probe::Attended attended;  // undefined where values were not asked for
+  GridSize grid, keys;                  // of its tokens and keys, in networks of several grids
+  bool reduced() const { return map.name == "reduced_attn"; }
+  bool in_units() const { return map.name == "unit_attn"; }
+  /// Every token has a weight for every token, and all layers have the same tokens.
+  bool whole() const { return map.name == "attn"; }
+};
+
+struct Recording {
+  std::vector<RecordedLayer> layers;  // in order of the network
+  bool one_grid = true;               // all of them have one number of tokens
+  bool is_signed = false;             // weights of some may be negative
+};
+
+enum class Wanted { kMaps, kValues, kGradients };
+
+/// Runs the network on the subject's input; with gradients, back from the targets' scores. Throws
+/// ConfigError, naming `method`, for a network without attention over tokens, and where gradients
+/// or values are wanted of an attention that does not apply its map to values.
+Recording record(const Subject& subject, const std::vector<std::int64_t>& targets, Wanted wanted,
+                 const std::string& method);
+
+/// The map of a layer over the valid tokens of a sample, (heads, n, n). Throws ConfigError, naming
+/// `method`, for layers with windows or reduced keys.
+visualise::AttentionMap map_of(const Subject& subject, const RecordedLayer& layer,
+                               std::int64_t item, const std::string& method);
+/// And its gradient, dA_ij = dU_i v_j.
+GradedMap graded_map_of(const Subject& subject, const RecordedLayer& layer, std::int64_t item,
+                        const std::string& method);
+/// Its values, and the way from its result to the output; throws ConfigError where that is more
+/// than a norm and a projection.
+HeadValues head_values_of(const Subject& subject, const RecordedLayer& layer, std::int64_t item,
+                          const std::string& method);
+
+/// A layer of any kind, heads averaged; for kRollout with rows divided by their sums.
+TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing weighing);
+/// Blocks that follow each other on one grid, as stages.
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing);
+
+/// The layer that an option names: "last", a number from 0, or a number below 0 from the end.
+/// Throws ConfigError.
+std::size_t layer_place(const std::string& layer, std::size_t layers, const std::string& method);
+
+}  // namespace fovea::explain
