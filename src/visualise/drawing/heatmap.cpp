@@ -24,18 +24,22 @@ Matrix transformed(const Matrix& m, Function function) {
   return result;
 }
 
-// Two neighbours of a source position and the weight of the second.
+// Two neighbours of a source position and their weights.
 struct Tap {
   std::int64_t lower, upper;
-  double fraction;
+  double of_lower, of_upper;
 };
 
+// As PyTorch's kernel rounds, to the last bit: scores that rank the pixels of an enlarged map
+// depend on which of them are exactly equal. It takes the floor in single precision, and at the far
+// edge both neighbours are the same one.
 Tap tap(std::int64_t target, std::int64_t source_size, std::int64_t target_size) {
   const double ratio = static_cast<double>(source_size) / static_cast<double>(target_size);
-  const double position = std::clamp((static_cast<double>(target) + 0.5) * ratio - 0.5, 0.0,
-                                     static_cast<double>(source_size - 1));
-  const auto lower = static_cast<std::int64_t>(position);
-  return {lower, std::min(lower + 1, source_size - 1), position - static_cast<double>(lower)};
+  const double position = std::max(std::fma(ratio, static_cast<double>(target) + 0.5, -0.5), 0.0);
+  const auto floor = static_cast<std::int64_t>(std::floor(static_cast<float>(position)));
+  const std::int64_t lower = std::min(floor, source_size - 1);
+  const double fraction = std::clamp(position - static_cast<double>(lower), 0.0, 1.0);
+  return {lower, std::min(lower + 1, source_size - 1), 1 - fraction, fraction};
 }
 
 constexpr double kFlat = 1e-12;
@@ -78,11 +82,10 @@ Matrix upsample_bilinear(const Matrix& grid, std::int64_t height, std::int64_t w
     const Tap v = tap(y, grid.rows, height);
     for (std::int64_t x = 0; x < width; ++x) {
       const Tap h = tap(x, grid.cols, width);
-      const auto along_row = [&](std::int64_t row) {
-        return (1 - h.fraction) * grid.at(row, h.lower) + h.fraction * grid.at(row, h.upper);
-      };
-      result.values.push_back((1 - v.fraction) * along_row(v.lower) +
-                              v.fraction * along_row(v.upper));
+      double sum = v.of_lower * h.of_upper * grid.at(v.lower, h.upper);
+      sum = std::fma(v.of_lower * h.of_lower, grid.at(v.lower, h.lower), sum);
+      sum = std::fma(v.of_upper * h.of_lower, grid.at(v.upper, h.lower), sum);
+      result.values.push_back(std::fma(v.of_upper * h.of_upper, grid.at(v.upper, h.upper), sum));
     }
   }
   return result;

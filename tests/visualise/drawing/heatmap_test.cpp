@@ -157,3 +157,21 @@ TEST_CASE("patch_grid: refuses images that are not square or not divisible", "[v
   CHECK_THROWS_AS(patch_grid(weights, 12, 12, 4), ShapeError);
   CHECK(as_grid(weights, 1, 4).at(0, 3) == 4);
 }
+
+// Values of torch.nn.functional.interpolate(mode="bilinear") in float64, PyTorch 2.15 for x86.
+TEST_CASE("upsample_bilinear: to the last bit as PyTorch's kernel", "[visualise]") {
+  const Matrix grid{3, 2, {0.1, 0.7, -1.3, 0.2, 2.5, 0.3}};
+  const std::vector<double> expected = {0.1,
+                                        0.3999999999999999,
+                                        0.7,
+                                        -0.775,
+                                        -0.19375000000000003,
+                                        0.38749999999999996,
+                                        0.125,
+                                        0.18125,
+                                        0.23750000000000002,
+                                        2.5,
+                                        1.4000000000000001,
+                                        0.29999999999999993};
+  CHECK(upsample_bilinear(grid, 4, 3).values == expected);
+}
