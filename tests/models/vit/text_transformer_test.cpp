@@ -4,6 +4,7 @@
 #include "autograd/graph.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
+#include "tensor/host.h"
 #include "tests/models/network.h"
 
 using namespace fovea;
@@ -191,4 +192,22 @@ TEST_CASE("text transformers: what does not fit is refused", "[models]") {
                     Catch::Contains("expected int64"));
   options.set("vocab_size", Value());
   CHECK_THROWS_WITH(build(options, cpu(), {}), Catch::Contains("model.vocab_size: not given"));
+}
+
+TEST_CASE("text transformers: a mask says which tokens count, otherwise ids other than 0 do",
+          "[models]") {
+  const auto model = build(small("transformer"), cpu(), {});
+  const auto logits = [&](const std::vector<std::int64_t>& text,
+                          const std::vector<std::uint8_t>& valid) {
+    const std::int64_t n = std::ssize(text);
+    models::Inputs in{.tokens = Tensor::from(text, {1, n}, cpu())};
+    if (!valid.empty()) in.valid = Tensor::from(valid, {1, std::ssize(valid)}, cpu());
+    return host_doubles((*model)(in).logits);
+  };
+  CHECK(logits({5, 3, 0, 0}, {1, 1, 0, 0}) == logits({5, 3, 0, 0}, {}));
+  CHECK(logits({5, 3, 9, 2}, {1, 1, 0, 0}) == logits({5, 3, 0, 0}, {}));
+  // One token of padding that counts is a text.
+  CHECK(logits({0, 0}, {1, 0}) == logits({0, 7}, {1, 0}));
+  CHECK(logits({0, 0}, {1, 0}) != logits({0, 0}, {1, 1}));
+  CHECK_THROWS_WITH(logits({5, 3}, {1, 1, 1}), Catch::Contains("the mask of valid tokens"));
 }
