@@ -39,8 +39,9 @@ const Table& runners() {
                               dformer_training(),
                               mala_generation(),
                               mala_speech(),
-                              explain_maps(),
-                              explain_networks(),
+                              explain_removal(),
+                              explain_measures(),
+                              explain_diagnostics(),
                               timm_vision_transformer()}) {
       table.merge(part);
     }

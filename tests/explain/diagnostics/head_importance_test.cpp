@@ -1,0 +1,112 @@
+#include "explain/diagnostics/head_importance.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "autograd/mode.h"
+#include "backend/devices.h"
+#include "base/error.h"
+#include "nn/weights.h"
+#include "ops/create.h"
+#include "ops/in_place.h"
+#include "ops/losses/loss.h"
+#include "ops/shape.h"
+#include "tensor/host.h"
+#include "tests/models/network.h"
+
+using namespace fovea;
+using schema::Value;
+
+namespace {
+
+std::unique_ptr<models::Model> small_vit(const char* attention) {
+  return test::build(
+      test::options_of("vit",
+                       {{"img_size", Value::array({8, 8})},
+                        {"patch_size", 4},
+                        {"embed_dim", 8},
+                        {"depth", 2},
+                        {"num_classes", 3},
+                        {"attention", Value::object({{"type", attention}, {"num_heads", 2}})}}),
+      make_cpu(1), {});
+}
+
+Tensor normal(const Shape& shape, double scale) {
+  const RandomStream stream = RandomStream(6).fork("images");
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < shape.numel(); ++i)
+    values.push_back(scale * stream.normal(static_cast<std::uint64_t>(i)));
+  return from_doubles(values, shape, DType::kFloat32, make_cpu(1));
+}
+
+double loss_of(models::Model& model, const Tensor& x, const Tensor& labels) {
+  const autograd::NoGrad no_grad;
+  return host_doubles(ops::cross_entropy(model({.image = x}).logits, labels)).front();
+}
+
+}  // namespace
+
+TEST_CASE("head importance: the derivative by a gate on each head", "[explain]") {
+  for (const char* attention : {"softmax", "m_dgsa", "differential"}) {
+    INFO(attention);
+    const auto model = small_vit(attention);
+    const Tensor x = normal({2, 3, 8, 8}, 3);
+    const Tensor labels = Tensor::from(std::vector<std::int64_t>{2, 0}, {2}, make_cpu(1));
+    const auto sites = explain::head_sites(*model, {.image = x});
+    REQUIRE(sites.size() == 2);
+    CHECK(sites[1].module == "blocks.1.attn");
+    const auto found = explain::head_importance(*model, {.image = x}, labels);
+    CHECK(found.loss == Approx(loss_of(*model, x, labels)));
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      const Tensor weight = sites[layer].projection;
+      const std::vector<double> whole = host_doubles(weight);
+      // The loss with the columns of one head times `gate`.
+      const auto gated = [&](std::size_t head, double gate, const Tensor& images,
+                             const Tensor& classes) {
+        std::vector<double> scaled = whole;
+        for (std::size_t k = 0; k < scaled.size(); ++k)
+          if (k % 8 / 4 == head) scaled[k] *= gate;
+        ops::copy_into(from_doubles(scaled, weight.shape(), DType::kFloat32, make_cpu(1)), weight);
+        const double loss = loss_of(*model, images, classes);
+        ops::copy_into(from_doubles(whole, weight.shape(), DType::kFloat32, make_cpu(1)), weight);
+        return loss;
+      };
+      for (std::size_t head = 0; head < 2; ++head) {
+        double expected = 0;
+        for (const std::int64_t i : {0, 1}) {
+          const Tensor one = ops::slice(x, 0, i, 1), label = ops::slice(labels, 0, i, 1);
+          expected +=
+              std::abs(gated(head, 1.02, one, label) - gated(head, 0.98, one, label)) / 0.08;
+        }
+        CHECK(found.importance[layer][head] == Approx(expected).epsilon(2e-2).margin(1e-5));
+        CHECK(found.importance[layer][head] > 1e-4);
+        CHECK(found.ablation_loss[layer][head] ==
+              Approx(gated(head, 0, x, labels) - found.loss).margin(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("head importance: weights and gradients are as before", "[explain]") {
+  const auto model = small_vit("softmax");
+  const auto before = nn::named_tensors(*model);
+  std::map<std::string, std::vector<double>> values;
+  for (const auto& [name, tensor] : before) values[name] = host_doubles(tensor);
+  const Tensor kept = ops::ones({8, 8}, DType::kFloat32, make_cpu(1));
+  before.at("blocks.0.attn.proj.weight").set_grad(kept);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{1}, {1}, make_cpu(1));
+  explain::head_importance(*model, {.image = normal({1, 3, 8, 8}, 1)}, labels);
+  for (const auto& [name, tensor] : nn::named_tensors(*model)) {
+    CHECK(host_doubles(tensor) == values[name]);
+    CHECK(tensor.grad().defined() == (name == "blocks.0.attn.proj.weight"));
+  }
+  CHECK(host_doubles(before.at("blocks.0.attn.proj.weight").grad()) ==
+        std::vector<double>(64, 1.0));
+}
+
+TEST_CASE("head importance: each layer has length 1", "[explain]") {
+  const auto normalised = explain::normalised_by_layer({{3, 4}, {0, 0}});
+  CHECK(normalised[0][0] == Approx(0.6));
+  CHECK(normalised[1] == std::vector<double>{0, 0});
+}
