@@ -20,6 +20,7 @@
 #include "experiment/run/runner.h"
 #include "experiment/run/summary.h"
 #include "experiment/tables/text_table.h"
+#include "explain/methods/method.h"
 #include "inspect/across_depth.h"
 #include "inspect/augment.h"
 #include "inspect/dataset.h"
@@ -71,6 +72,7 @@ schema::Choices find_registry(const std::string& kind) {
   std::vector<schema::Choices> registries = schema::registries(experiment::experiment_fields());
   registries.push_back(training::tasks().choices());
   registries.push_back(visualise::figures().choices());
+  registries.push_back(explain::methods().choices());
   std::vector<std::string> kinds;
   for (const schema::Choices& registry : registries) {
     kinds.push_back(registry.kind);

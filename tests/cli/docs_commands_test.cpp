@@ -27,8 +27,8 @@ const std::set<std::string> kDataAtHand = {
     "synthetic_boxes", "synthetic_volumes", "synthetic_scenes"};
 
 const std::vector<std::string> kDocumentedPrograms = {
-    "init",    "train", "eval",  "predict", "generate", "export", "ablate", "visualise-attention",
-    "inspect", "bench", "verify"};
+    "init",    "train",   "eval",  "predict", "generate", "export", "ablate", "visualise-attention",
+    "explain", "inspect", "bench", "verify"};
 
 // Of runs, weights, pictures and devices that a machine for tests does not have. By page, the
 // beginnings of commands; a new command must run, or be checked, or be added here.
@@ -59,8 +59,10 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea visualise-attention runs/gdla runs/la --figure maps",
       "fovea visualise-attention runs/gdla runs/la --figure predictions",
       "fovea visualise-attention runs/bccd --input",
-      "fovea visualise-attention runs/hippocampus --input 3",
-      "fovea visualise-attention runs/hippocampus --input scan.nii.gz",
+      "fovea visualise-attention runs/hippocampus",
+      "fovea explain runs/dgvit runs/vit --input",
+      "fovea explain runs/vit --input",
+      "fovea explain runs/dgt --text",
       "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/devices.md",

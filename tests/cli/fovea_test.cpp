@@ -17,9 +17,9 @@ using namespace fovea::test;
 
 namespace {
 
-const std::vector<std::string> kPrograms = {"init",     "train",  "eval",   "predict",
-                                            "generate", "export", "ablate", "visualise-attention",
-                                            "inspect",  "bench",  "verify"};
+const std::vector<std::string> kPrograms = {"init",     "train",   "eval",   "predict",
+                                            "generate", "export",  "ablate", "visualise-attention",
+                                            "explain",  "inspect", "bench",  "verify"};
 
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream stream(line);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ops/activation.h"
+#include "ops/attention/linear_attention.h"
 #include "ops/detection/anchors.h"
 #include "ops/detection/boxes.h"
 #include "ops/detection/masks.h"
@@ -25,6 +26,7 @@
 #include "ops/losses/region_loss.h"
 #include "ops/losses/volume_loss.h"
 #include "ops/reduce.h"
+#include "ops/relevance.h"
 #include "ops/shape.h"
 #include "tests/ops/element_ops.h"
 #include "tests/support/paths.h"
@@ -589,6 +591,38 @@ std::vector<Case> reduction_cases() {
                                  indices({0}), 0.5, t[2]);
        },
        image},
+      {"by_ratio",
+       {{0, 4}},
+       {},
+       [](const auto& t) {
+         return ops::relevance::by_ratio("relu", t[0], ops::relu(t[0]).detach());
+       },
+       {0, 4}},
+      {"through_norm",
+       {{0, 4}},
+       {},
+       [](const auto& t) {
+         const Tensor rstd = ops::ones({0}, compute_dtype(t[0].dtype()), cpu());
+         return ops::relevance::through_norm(t[0], {}, rstd, true);
+       },
+       {0, 4}},
+      {"coefficient",
+       {{0, 4}},
+       {},
+       [](const auto& t) {
+         const autograd::WithRule rule(autograd::Rule::kAttnLrp);
+         return ops::relevance::coefficient(t[0]);
+       },
+       {0, 4}},
+      {"finished",
+       {{0, 3, 4}, {0, 3, 4}},
+       {},
+       [](const auto& t) {
+         ops::HeadFinish finish;
+         finish.gate = ops::heads(t[1], 2, 2, 0, 2);
+         return ops::finished(t[0], finish);
+       },
+       {0, 3, 4}},
       {"guided",
        {image, image},
        {},

@@ -139,6 +139,29 @@ WantedSamples samples_shown(const io::fs::path& path, const std::vector<std::str
   return WantedSamples::of(split);
 }
 
+std::vector<Opened> open_shown(const ShownPaths& paths) {
+  const auto experiments =
+      std::count_if(paths.runs.begin(), paths.runs.end(),
+                    [](const std::string& path) { return is_experiment_file(path); });
+  FOVEA_CHECK(experiments == std::ssize(paths.weights), ConfigError,
+              fmt::format("--weights: {} given for {} experiment files; expected one for each",
+                          paths.weights.size(), experiments));
+  std::vector<Opened> runs;
+  std::size_t used = 0;  // files of weights
+  for (const std::string& path : paths.runs) {
+    const WantedSamples samples = samples_shown(path, paths.inputs, paths.texts, paths.split);
+    if (is_experiment_file(path)) {
+      training::ForeignWeights weights = paths.reading;
+      weights.file = paths.weights[used++];
+      runs.push_back(open_experiment({path, weights, paths.threads, paths.overrides, samples}));
+    } else {
+      runs.push_back(open_run(
+          {path, paths.checkpoint, paths.averaged, paths.threads, paths.overrides, samples}));
+    }
+  }
+  return runs;
+}
+
 std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
                                  const std::vector<std::string>& paths, const std::string& split) {
   const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);

@@ -1,0 +1,314 @@
+#include "explain/pictures/explained_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/csv_field.h"
+#include "base/distinct_names.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/texts/text_dataset.h"
+#include "tensor/host.h"
+#include "tensor/safetensors.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
+#include "visualise/layouts/rollout_figure.h"
+#include "visualise/layouts/sequences/text_figure.h"
+
+namespace fovea::explain {
+namespace {
+
+using visualise::FigureRequest;
+using visualise::ImageInput;
+using visualise::Reads;
+using visualise::ShownRun;
+
+// All inputs of one run.
+using ExplainedRun = std::vector<ExplainedInput>;
+
+std::string class_name(const ShownRun& run, std::int64_t c) {
+  const std::vector<std::string>& names = run.samples.output_names();
+  return c < std::ssize(names) ? names[as_index(c)] : fmt::format("class {}", c);
+}
+
+// The class that `target` means for a sample of this label.
+std::int64_t target_of(const std::string& target, const ShownRun& run, const Subject& subject,
+                       std::optional<std::int64_t> label) {
+  if (target == "predicted") return subject.predicted().front();
+  if (target == "label") {
+    FOVEA_CHECK(label && !subject.segments(), ConfigError,
+                "--target label: the input has no label; expected samples by their numbers, or "
+                "predicted, or a class");
+    return *label;
+  }
+  const std::vector<std::string>& names = run.samples.output_names();
+  const auto named = std::find(names.begin(), names.end(), target);
+  if (named != names.end()) return named - names.begin();
+  std::int64_t number = 0;
+  const char* end = target.data() + target.size();
+  const auto [stop, error] = std::from_chars(target.data(), end, number);
+  const std::int64_t classes = subject.clean_scores().size(1);
+  FOVEA_CHECK(error == std::errc() && stop == end && number >= 0 && number < classes, ConfigError,
+              fmt::format("--target {}: {} has no such class; expected predicted, label, a name of "
+                          "a class or its number from 0 to {}",
+                          target, run.name, classes - 1));
+  return number;
+}
+
+ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, const Subject& subject,
+                           const std::string& name, std::optional<std::int64_t> label) {
+  const std::int64_t target = target_of(asked.target, run, subject, label);
+  ExplainedInput result{name, class_name(run, subject.predicted().front()),
+                        class_name(run, target)};
+  if (!subject.segments())
+    result.probability = subject.target_scores(subject.x(), {target}, true).front();
+  const ExplanationRequest request{
+      subject, {target}, RandomStream(asked.seed).fork(name), asked.batch_size};
+  for (const AskedMethod& one : asked.methods) {
+    try {
+      result.found.push_back(one.method->explain(request, one.options));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", run.name, error.what()));
+    }
+  }
+  return result;
+}
+
+void say_explained(const FigureRequest& request, const ShownRun& run, const ExplainedInput& one,
+                   const ExplainedRuns& asked) {
+  std::string line = fmt::format("{:<20} {:<20} predicted {}, explained {}", run.title, one.input,
+                                 one.predicted, one.target);
+  if (one.probability > 0) line += fmt::format(" ({:.1f} %)", 100 * one.probability);
+  request.say(line);
+  for (std::size_t m = 0; m < one.found.size(); ++m) {
+    if (one.found[m].completeness_gap.empty()) continue;
+    request.say(fmt::format("{:<20} {:<20} {}: completeness gap {:.3g}", run.title, one.input,
+                            asked.methods[m].method->name, one.found[m].completeness_gap.front()));
+  }
+}
+
+visualise::HeatScale own_scale() {
+  return {visualise::HeatEnds::kPercentiles, visualise::HeatSharing::kImage};
+}
+
+visualise::Quantity quantity_of(const Explanation& found) {
+  return {found.is_signed, found.is_signed ? "relevance" : "relevance, without sign"};
+}
+
+Tensor map_tensor(const Explanation& found, const Device& host) {
+  return Tensor::from(found.values, {found.grid.h, found.grid.w}, host);
+}
+
+// The CSV files and maps of all runs.
+std::vector<std::string> write_numbers(const ExplainedRuns& asked,
+                                       const std::vector<ExplainedRun>& all) {
+  const FigureRequest& request = asked.request;
+  std::string places = "run,method,input,target,row,column,word,relevance\n";
+  std::string lines = "run,method,input,predicted,target,probability,least,largest,sum,gap\n";
+  TensorFile maps;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const ShownRun& run = request.runs[r];
+    maps.metadata.emplace(slug(run.title), run.weights);
+    for (const ExplainedInput& one : all[r]) {
+      for (std::size_t m = 0; m < one.found.size(); ++m) {
+        const Explanation& found = one.found[m];
+        const std::string& method = asked.methods[m].method->name;
+        const std::string key =
+            fmt::format("{},{},{}", csv_field(run.title), method, csv_field(one.input));
+        maps.tensors.emplace(fmt::format("{}/{}/{}", slug(run.title), method, slug(one.input)),
+                             map_tensor(found, run.host));
+        double sum = 0;
+        for (std::int64_t i = 0; i < std::ssize(found.values); ++i) {
+          const double value = found.values[as_index(i)];
+          sum += value;
+          places += fmt::format(
+              "{},{},{},{},{},{}\n", key, csv_field(one.target), i / found.grid.w, i % found.grid.w,
+              one.words.empty() ? "" : csv_field(one.words.at(as_index(i))), value);
+        }
+        const auto [low, high] = std::minmax_element(found.values.begin(), found.values.end());
+        lines += fmt::format(
+            "{},{},{},{},{},{},{},{}\n", key, csv_field(one.predicted), csv_field(one.target),
+            one.probability > 0 ? fmt::format("{}", one.probability) : "", *low, *high, sum,
+            found.completeness_gap.empty() ? ""
+                                           : fmt::format("{}", found.completeness_gap.front()));
+      }
+    }
+  }
+  io::make_directories(request.out);
+  io::write_atomic(request.out / "relevance.csv", places);
+  io::write_atomic(request.out / "explained.csv", lines);
+  write_safetensors(request.out / "maps.safetensors", maps);
+  return {"relevance.csv", "explained.csv", "maps.safetensors"};
+}
+
+std::string heading(const ShownRun& run, const Method& method, std::size_t runs) {
+  return runs == 1 ? method.name : fmt::format("{}\n{}", run.title, method.name);
+}
+
+visualise::Canvas image_picture(const ExplainedRuns& asked, const std::vector<ImageInput>& inputs,
+                                const std::vector<ExplainedRun>& all) {
+  const FigureRequest& request = asked.request;
+  visualise::RolloutFigure figure;
+  figure.title = request.runs.size() == 1 ? request.runs[0].title + ": what spoke for a class"
+                                          : "what spoke for a class";
+  figure.scale = own_scale();
+  figure.smooth = asked.smooth;
+  figure.overlay = asked.overlay;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::string targets = all[0][i].target;
+    for (const ExplainedRun& run : all) {
+      if (run[i].target != targets && !targets.ends_with(", ...")) targets += ", ...";
+    }
+    figure.names.push_back(fmt::format("{}, for {}", inputs[i].name, targets));
+    figure.inputs.push_back(inputs[i].picture);
+  }
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    for (std::size_t m = 0; m < asked.methods.size(); ++m) {
+      const Explanation& first = all[r][0].found[m];
+      visualise::RolloutColumn column;
+      column.heat.name = heading(request.runs[r], *asked.methods[m].method, all.size());
+      column.heat.quantity = quantity_of(first);
+      column.grid_h = first.grid.h;
+      column.grid_w = first.grid.w;
+      for (const ExplainedInput& one : all[r]) column.heat.values.push_back(one.found[m].values);
+      figure.columns.push_back(std::move(column));
+    }
+  }
+  visualise::FactorOption enlargement;
+  if (asked.factor) enlargement.factor = *asked.factor;
+  figure.factor = enlargement.enlargement(inputs[0].picture);
+  return render(figure);
+}
+
+void explain_images(const ExplainedRuns& asked) {
+  const FigureRequest& request = asked.request;
+  const std::vector<ImageInput> inputs = image_inputs(request);
+  std::vector<ExplainedRun> all;
+  for (const ShownRun& run : request.runs) {
+    check_size(run, request);
+    ExplainedRun& own = all.emplace_back();
+    for (const ImageInput& input : inputs) {
+      const Subject subject(run.model, prepared(input, run, request));
+      std::optional<std::int64_t> label;
+      if (input.index && !subject.segments())
+        label = run.samples.label(place_of(input, run, request));
+      own.push_back(explain_one(asked, run, subject, input.name, label));
+      say_explained(request, run, own.back(), asked);
+    }
+  }
+  const visualise::Canvas picture = image_picture(asked, inputs, all);
+  io::make_directories(request.out);
+  write_png(request.out / "explain.png", picture);
+  std::vector<std::string> files{"explain.png"};
+  const std::vector<std::string> numbers = write_numbers(asked, all);
+  files.insert(files.end(), numbers.begin(), numbers.end());
+  request.say_files(files);
+}
+
+struct TextInput {
+  std::string name, file, text;
+  std::optional<std::int64_t> label;
+};
+
+std::vector<TextInput> text_inputs(const FigureRequest& request) {
+  const data::TextDataset& dataset = data::texts_of(request.runs.front().samples);
+  std::vector<std::string> numbers = request.inputs;
+  if (numbers.empty() && request.texts.empty()) numbers = standard_inputs(request);
+  std::vector<TextInput> inputs;
+  for (const std::string& number : numbers) {
+    FOVEA_CHECK(visualise::is_index(number), ConfigError,
+                fmt::format("--input {}: expected the number of a text of the split; give words "
+                            "with --text",
+                            number));
+    const std::int64_t i = visualise::sample_index(number, dataset.size());
+    inputs.push_back({fmt::format("{}: {}", i, class_name(request.runs.front(), dataset.label(i))),
+                      fmt::format("explain-{}.png", i), dataset.text(i), dataset.label(i)});
+  }
+  for (std::size_t k = 1; k <= request.texts.size(); ++k) {
+    const std::string& text = request.texts[k - 1];
+    FOVEA_CHECK(!dataset.words_of(text).empty(), ConfigError,
+                fmt::format("--text \"{}\": holds no word", text));
+    inputs.push_back({fmt::format("text {}", k), fmt::format("explain-text-{}.png", k), text, {}});
+  }
+  return inputs;
+}
+
+ExplainedInput explain_text(const ExplainedRuns& asked, const ShownRun& run,
+                            const TextInput& input) {
+  const data::TextDataset& dataset = data::texts_of(run.samples);
+  std::vector<std::string> words = dataset.words_of(input.text);
+  const data::Ids ids = dataset.ids_of(words);
+  if (words.empty()) words = {dataset.vocabulary().token(data::Vocabulary::kUnknown)};
+  const Subject subject(run.model, Tensor::from(ids, {1, std::ssize(ids)}, run.host));
+  ExplainedInput result = explain_one(asked, run, subject, input.name, input.label);
+  result.words = std::move(words);
+  return result;
+}
+
+visualise::Canvas text_picture(const ExplainedRuns& asked, const TextInput& input, std::size_t i,
+                               const std::vector<ExplainedRun>& all) {
+  visualise::TextFigure figure;
+  figure.title = "what spoke for a class, " + input.name;
+  figure.scale = own_scale();
+  if (asked.factor) figure.factor = static_cast<double>(*asked.factor);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const ExplainedInput& one = all[r][i];
+    for (std::size_t m = 0; m < asked.methods.size(); ++m) {
+      const Explanation& found = one.found[m];
+      figure.panels.push_back({fmt::format("{}, {}: for {}", asked.request.runs[r].title,
+                                           asked.methods[m].method->name, one.target),
+                               one.words, found.values, quantity_of(found)});
+    }
+  }
+  return render(figure);
+}
+
+void explain_texts(const ExplainedRuns& asked) {
+  const FigureRequest& request = asked.request;
+  const std::vector<TextInput> inputs = text_inputs(request);
+  std::vector<ExplainedRun> all;
+  for (const ShownRun& run : request.runs) {
+    ExplainedRun& own = all.emplace_back();
+    for (const TextInput& input : inputs) {
+      own.push_back(explain_text(asked, run, input));
+      say_explained(request, run, own.back(), asked);
+    }
+  }
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const visualise::Canvas picture = text_picture(asked, inputs[i], i, all);
+    io::make_directories(request.out);
+    write_png(request.out / inputs[i].file, picture);
+    files.push_back(inputs[i].file);
+  }
+  const std::vector<std::string> numbers = write_numbers(asked, all);
+  files.insert(files.end(), numbers.begin(), numbers.end());
+  request.say_files(files);
+}
+
+}  // namespace
+
+void explain_runs(const ExplainedRuns& asked) {
+  FOVEA_CHECK(!asked.request.runs.empty() && !asked.methods.empty(), ConfigError,
+              "explain: expected at least one run and one method");
+  const bool texts = reads_of(asked.request.runs.front()) == Reads::kTexts;
+  for (const ShownRun& run : asked.request.runs) {
+    const Reads reads = reads_of(run);
+    const bool images = reads == Reads::kOneGrid || reads == Reads::kSeveralGrids;
+    FOVEA_CHECK(images || reads == Reads::kTexts, ConfigError,
+                fmt::format("{}: reads {}; expected a network of images or texts", run.name,
+                            name_of(reads)));
+    FOVEA_CHECK((reads == Reads::kTexts) == texts, ConfigError,
+                fmt::format("{}: reads {}, {} reads {}; explain them apart", run.name,
+                            name_of(reads), asked.request.runs.front().name,
+                            name_of(reads_of(asked.request.runs.front()))));
+  }
+  FOVEA_CHECK(texts || asked.request.texts.empty(), ConfigError,
+              "--text: is for networks of texts; these read images");
+  texts ? explain_texts(asked) : explain_images(asked);
+}
+
+}  // namespace fovea::explain

@@ -1,0 +1,111 @@
+// fovea explain on runs of images and of texts.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "base/file.h"
+#include "tensor/safetensors.h"
+#include "tests/cli/refusal.h"
+#include "tests/support/paths.h"
+#include "tests/support/run_cli.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+std::string trained(const TestFolder& folder, const std::string& name, const std::string& text) {
+  const std::string run = folder.path(name).string();
+  const CliResult result =
+      run_cli("train", {folder.write(name + ".json", text), "--out", run, "--quiet"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  return run;
+}
+
+std::string trained_vit(const TestFolder& folder, const std::string& attention) {
+  return trained(folder, attention,
+                 fmt::format(R"({{"seed": 3,
+      "dataset": {{"type": "digits", "root": "{}/datasets/digits",
+                   "limit": {{"train": 64, "test": 20}}}},
+      "model": {{"type": "vit", "patch_size": 2, "embed_dim": 16, "depth": 2,
+                 "attention": {{"type": "{}", "num_heads": 2}}}},
+      "train": {{"epochs": 1, "batch_size": 32}}}})",
+                             source_dir(), attention));
+}
+
+std::size_t lines_of(const io::fs::path& file) {
+  std::istringstream lines(io::read_text(file));
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("explain: runs and methods side by side, numbers, refusals", "[cli]") {
+  const TestFolder folder("cli-explain");
+  const std::string softmax = trained_vit(folder, "softmax"),
+                    signed_maps = trained_vit(folder, "differential");
+  const std::string out = folder.path("explained").string();
+  const auto explain = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--out", out});
+    return run_cli("explain", words);
+  };
+  const CliResult made =
+      explain({softmax, signed_maps, "--input", "3", "--input", "5", "--method",
+               "generic_attention,smoothgrad", "--option", "smoothgrad.samples=2"});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK(io::read_text(folder.path("explained/explain.png")).substr(1, 3) == "PNG");
+  // Two runs, two inputs: 16 patches, or 64 pixels.
+  CHECK(lines_of(folder.path("explained/relevance.csv")) == 1 + 2 * 2 * (16 + 64));
+  CHECK(lines_of(folder.path("explained/explained.csv")) == 1 + 2 * 2 * 2);
+  const TensorFile maps = read_safetensors(folder.path("explained/maps.safetensors"), cpu());
+  CHECK(maps.tensors.size() == 8);
+  CHECK(maps.tensors.begin()->second.shape() == Shape{4, 4});
+  // The same seed gives the same noise.
+  const std::string before = io::read_text(folder.path("explained/relevance.csv"));
+  REQUIRE(explain({softmax, signed_maps, "--input", "3", "--input", "5", "--method",
+                   "generic_attention,smoothgrad", "--option", "smoothgrad.samples=2", "--threads",
+                   "1"})
+              .code == 0);
+  CHECK(io::read_text(folder.path("explained/relevance.csv")) == before);
+
+  check_refusal(explain({signed_maps, "--input", "3", "--method", "attention_flow"}), 2,
+                "differential: attention_flow: is not defined for signed maps");
+  check_refusal(explain({softmax, "--input", "3", "--method", "rolout"}), 2, "rollout");
+  check_refusal(explain({softmax, "--input", "3", "--method", "rollout", "--target", "ten"}), 2,
+                "--target ten: softmax has no such class");
+  check_refusal(explain({softmax, "--input", "3", "--method", "rise", "--option", "rise.masks=0"}),
+                2, "expected integer >= 1");
+}
+
+TEST_CASE("explain: words of texts", "[cli]") {
+  const TestFolder folder("cli-explain-text");
+  std::string rows = "label,text\n";
+  for (int i = 0; i < 40; ++i)
+    rows += fmt::format("{} w{}\n", i % 2 == 0 ? "yes,good" : "no,bad", i % 7);
+  io::make_directories(folder.path("data"));
+  folder.write("data/train.csv", rows);
+  folder.write("data/test.csv", rows);
+  const std::string run = trained(folder, "texts",
+                                  fmt::format(R"({{"task": "text_classification",
+      "dataset": {{"type": "text_csv", "root": "{}"}},
+      "model": {{"type": "transformer", "embed_dim": 8, "depth": 1, "attention": {{"num_heads": 2}}}},
+      "train": {{"epochs": 1, "batch_size": 16}}}})",
+                                              folder.path("data").string()));
+  const CliResult made =
+      run_cli("explain",
+              {run, "--text", "good w3", "--method", "gradient_x_input,occlusion,gradient_rollout",
+               "--target", "yes", "--out", folder.path("explained").string()});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK(io::read_text(folder.path("explained/explain-text-1.png")).substr(1, 3) == "PNG");
+  CHECK_THAT(io::read_text(folder.path("explained/relevance.csv")),
+             Catch::Contains("occlusion,text 1,yes,0,0,good,"));
+  CHECK(lines_of(folder.path("explained/relevance.csv")) == 1 + 3 * 2);
+}
