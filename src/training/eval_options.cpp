@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/questions/question_set.h"
+#include "explain/diagnostics/attention_metrics.h"
 #include "metrics/classes/class_score.h"
 #include "training/inference/inferer.h"
 #include "training/inference/sampler.h"
@@ -15,6 +16,8 @@ const schema::Fields<EvalOptions>& eval_fields() {
   std::vector<std::string> names;
   for (const metrics::MetricInfo& info : metrics::case_metrics()) names.push_back(info.name);
   for (const metrics::ClassScoreEntry& entry : metrics::class_scores()) names.push_back(entry.name);
+  for (const explain::AttentionMetric& m : explain::attention_metrics())
+    names.push_back(m.info.name);
   static const auto fields =
       schema::Fields<O>{}
           .add_component("inferer", &O::inferer, inferer_choices(),
@@ -38,7 +41,10 @@ const schema::Fields<EvalOptions>& eval_fields() {
                "mean over classes of the mean over cases (images or volumes), for label maps also "
                "of every class (case_dice_liver): " +
                    metrics::case_metrics_help() +
-                   ". Of classifications: " + metrics::class_scores_help())
+                   ". Of classifications: " + metrics::class_scores_help() +
+                   ". Of classifications by attention over tokens, means over layers, heads and at "
+                   "most 64 samples, evenly spaced: " +
+                   explain::attention_metrics_help())
           .add("classes", &O::classes,
                "of segmentations with several classes: names of those that means over classes are "
                "of (case_*, hd*, assd, nsd, pooled_dice, dice_per_image, iou_per_image); []: all "

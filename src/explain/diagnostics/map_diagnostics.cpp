@@ -166,9 +166,11 @@ void MapDiagnostics::add(std::size_t layer, const visualise::AttentionMap& map) 
       sink_rate_.add(of_sink > options_.sink_threshold ? 1 : 0);
       first_token_share_.add(importance(head, 0, options_.causal));
     }
-    const std::vector<double> singular = singular_values(head.raw, map.n);
-    own.effective_rank.add(explain::effective_rank(singular));
-    own.stable_rank.add(explain::stable_rank(singular));
+    if (options_.ranks) {
+      const std::vector<double> singular = singular_values(head.raw, map.n);
+      own.effective_rank.add(explain::effective_rank(singular));
+      own.stable_rank.add(explain::stable_rank(singular));
+    }
     own.row_residual.add(explain::row_residual(head.raw, map.n));
     if (options_.grid)
       own.mean_distance.add(

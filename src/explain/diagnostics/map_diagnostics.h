@@ -14,11 +14,13 @@ namespace fovea::explain {
 /// In these numbers a_ij = |A_ij| / sum_j |A_ij|; a row of zeros is left out of means.
 struct MapDiagnosticsOptions {
   std::int64_t prefix_tokens = 0;  // class and register tokens before the grid
-  std::optional<std::pair<std::int64_t, std::int64_t>> grid = {};  // of patches; none: no mean_distance
-  double patch = 1;                                           // side of a patch, in pixels
-  bool causal = false;                                        // row i sees the keys up to i
+  std::optional<std::pair<std::int64_t, std::int64_t>> grid =
+      {};                       // of patches; none: no mean_distance
+  double patch = 1;             // side of a patch, in pixels
+  bool causal = false;          // row i sees the keys up to i
   double sink_threshold = 0.3;  // a key is a sink where its importance is above
   std::int64_t sink_token = 0;  // of sink_rate
+  bool ranks = true;            // singular values, which take most of the time, are computed
 };
 
 /// Of one head.

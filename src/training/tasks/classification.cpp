@@ -7,9 +7,11 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
+#include "explain/diagnostics/attention_metrics.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
 #include "ops/reduce.h"
+#include "ops/shape.h"
 #include "training/store/weights.h"
 
 namespace fovea::training {
@@ -25,6 +27,30 @@ std::vector<float> reordered_rows(const std::vector<float>& rows, std::int64_t w
   for (const std::size_t row : order) {
     const auto first = rows.begin() + static_cast<std::ptrdiff_t>(row) * width;
     all.insert(all.end(), first, first + width);
+  }
+  return all;
+}
+
+// Names of metrics by what measures them. Unknown ones are among the scores, where they are
+// refused.
+struct AskedMetrics {
+  std::vector<std::string> scores, attention;
+};
+AskedMetrics sorted_metrics(const std::vector<std::string>& names) {
+  AskedMetrics asked;
+  for (const std::string& name : names) {
+    const bool of_attention = explain::find_attention_metric(name) != nullptr;
+    (of_attention ? asked.attention : asked.scores).push_back(name);
+  }
+  return asked;
+}
+
+// In the order of the lists, each once.
+std::vector<metrics::MetricInfo> asked_infos(const std::vector<std::string>& scores,
+                                             const std::vector<std::string>& attention) {
+  std::vector<metrics::MetricInfo> all = metrics::class_scores_of(scores);
+  for (const explain::AttentionMetric& metric : explain::attention_metrics()) {
+    if (std::ranges::count(attention, metric.info.name) > 0) all.push_back(metric.info);
   }
   return all;
 }
@@ -57,19 +83,38 @@ Tensor Classification::probabilities_of(const data::Batch& batch) {
 
 std::vector<metrics::MetricInfo> Classification::metrics() const {
   std::vector<metrics::MetricInfo> all = metrics::class_metrics(std::ssize(source().class_names()));
-  for (const metrics::MetricInfo& info : metrics::class_scores_of(asked_)) all.push_back(info);
+  append(all, asked_infos(asked_, attention_));
   return all;
 }
 
 std::vector<metrics::MetricInfo> Classification::asked_metrics(const metrics::CaseMetrics& asked,
                                                                const models::DataShape&) {
-  return metrics::class_scores_of(asked.names);
+  const AskedMetrics names = sorted_metrics(asked.names);
+  return asked_infos(names.scores, names.attention);
 }
 
 void Classification::add_metrics(const metrics::CaseMetrics& asked) {
   check_no_classes(asked);
-  metrics::class_scores_of(asked.names);  // throws for unknown names
-  asked_ = asked.names;
+  AskedMetrics names = sorted_metrics(asked.names);
+  metrics::class_scores_of(names.scores);  // throws for unknown names
+  asked_ = std::move(names.scores);
+  attention_ = std::move(names.attention);
+  check_attention();
+}
+
+// Runs one sample, so that a network without maps is refused before it is trained.
+void Classification::check_attention() {
+  if (attention_.empty() || !has_source() || source().parts().empty()) return;
+  const data::Split part = source().parts().front();
+  if (source().at(part).size() == 0) return;
+  const bool training = model().training();
+  model().train(false);
+  explain::AttentionSample(attention_, 1).add(model(), input_of(source().one(part, 0)));
+  model().train(training);
+}
+
+const Tensor& Classification::input_of(const data::Batch& batch) const {
+  return batch.at(models::info_of(model().interface()).reads.front().name);
 }
 
 Classification::Evaluation Classification::evaluate(data::Split split,
@@ -83,6 +128,7 @@ Classification::Evaluation Classification::evaluate(data::Split split,
   std::vector<std::int64_t> ranks, labels, predictions;
   std::vector<float> logits_of_all;
   std::int64_t width = 0;
+  explain::AttentionSample attention(attention_, source().at(split).size());
   for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
     const Tensor& logits = output.logits;
     const std::vector<std::int64_t> predicted = metrics::predictions(logits);
@@ -101,6 +147,10 @@ Classification::Evaluation Classification::evaluate(data::Split split,
     append(result.indices, batch.indices);
     result.confusion.add(truth, predicted);
     width = logits.size(1);
+    for (std::size_t i = 0; i < batch.indices.size() && !attention_.empty(); ++i) {
+      if (attention.wants(batch.indices[i]))
+        attention.add(model(), ops::slice(input_of(batch), 0, static_cast<std::int64_t>(i), 1));
+    }
     if (keep_logits) append(logits_of_all, ops::cast(logits, DType::kFloat32).host_values<float>());
   });
   const auto order = ascending(result.indices);
@@ -110,10 +160,14 @@ Classification::Evaluation Classification::evaluate(data::Split split,
   result.predictions.labels = reordered(labels, order);
   result.predictions.predictions = reordered(predictions, order);
   result.metrics = metrics::measure_classes(loss.value(), reordered(ranks, order), classes);
-  if (!keep_logits) return result;
+  if (!keep_logits) {
+    append(result.metrics, attention.measure());
+    return result;
+  }
   result.logits = reordered_rows(logits_of_all, width, order);
   result.predictions.probabilities = metrics::class_probabilities(result.logits, width);
   append(result.metrics, metrics::measure_class_scores(asked_, result.predictions));
+  append(result.metrics, attention.measure());
   return result;
 }
 

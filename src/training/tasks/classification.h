@@ -36,7 +36,8 @@ class Classification : public Task {
   }
   static std::vector<metrics::MetricInfo> asked_metrics(const metrics::CaseMetrics& asked,
                                                         const models::DataShape& shape);
-  /// Scores of class_scores.def. Throws ConfigError for other metrics, and for classes.
+  /// Scores of class_scores.def, and metrics of attention maps. Throws ConfigError for other
+  /// metrics, and for classes.
   void add_metrics(const metrics::CaseMetrics& asked) override;
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
@@ -60,7 +61,11 @@ class Classification : public Task {
   Evaluation evaluate(data::Split split, const std::optional<NoiseLevel>& noise, bool keep_logits);
 
   Loss loss_;
-  std::vector<std::string> asked_;  // names of scores
+  void check_attention();
+  const Tensor& input_of(const data::Batch& batch) const;
+
+  std::vector<std::string> asked_;      // names of scores
+  std::vector<std::string> attention_;  // of explain::attention_metrics()
 };
 
 /// Every class in turn, (b) int64.

@@ -252,3 +252,40 @@ TEST_CASE("losses: label smoothing is read from the configuration", "[training]"
   CHECK_THROWS_WITH(value(test::component(R"({"type": "cross_entropy", "map_weights": [1, 0.5]})")),
                     Catch::Contains("loss.map_weights: given, but the network gives classes"));
 }
+
+TEST_CASE("image classification: diagnostics of attention are measured where they are asked for",
+          "[training]") {
+  const auto model = small_model(test::cpu());
+  model->train(false);
+  BatchOptions options;
+  options.host = test::cpu();
+  const data::Splits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
+  const auto measured = [&](std::int64_t batch_size) {
+    options.train.eval_batch_size = batch_size;
+    Classification task(*model, std::make_shared<BatchSource>(splits, options));
+    task.add_metrics({{"sink_rate", "ece", "attention_entropy", "attention_effective_rank"}});
+    CHECK_FALSE(model->training());
+    const auto evaluation = task.evaluate_in_full(data::Split::kTest);
+    CHECK(task.metrics() == metrics::infos_of(evaluation.metrics));
+    return evaluation.metrics;
+  };
+  const auto seven = measured(7);
+  // 2 x 2 patches and a class token.
+  const double entropy = metrics::value_of(seven, "attention_entropy");
+  CHECK((entropy > 0 && entropy <= std::log(5)));
+  const double rank = metrics::value_of(seven, "attention_effective_rank");
+  CHECK((rank >= 1 && rank <= 5));
+  CHECK(metrics::value_of(measured(20), "attention_entropy") == Approx(entropy).epsilon(1e-6));
+  CHECK(metrics::value_of(seven, "sink_rate") >= 0);
+  const auto asked =
+      training::tasks().find("image_classification").asked_metrics({{"sink_rate", "ece"}}, {});
+  REQUIRE(asked.size() == 2);
+  CHECK((asked[0].name == "ece" && asked[1].name == "sink_rate"));
+
+  const auto resnet = models::make_model(
+      test::component(R"({"type": "resnet20", "depths": [1, 1, 1]})"),
+      {test::cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch}, {3, 8, 8, 4});
+  Classification without(*resnet, std::make_shared<BatchSource>(splits, options));
+  CHECK_THROWS_WITH(without.add_metrics({{"sink_rate"}}),
+                    Catch::Contains("eval.metrics: sink_rate needs maps of attention"));
+}
