@@ -7,6 +7,7 @@
 #include "attention/attention.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "tests/support/tensors.h"
@@ -191,4 +192,29 @@ TEST_CASE("differential: rows of the map sum to 1 - lambda", "[attention]") {
   const double lambda = probe.all("lam")[0].item<double>();
   for (const double sum : to_doubles(ops::sum(probe.all("attn")[0], {-1})))
     CHECK(sum == Approx(1 - lambda).margin(1e-12));
+}
+
+TEST_CASE("every attention with values: its result is its map times them", "[attention]") {
+  std::set<std::string> without;
+  for (const attention::Variant& variant : attention::variants()) {
+    INFO(variant.name);
+    const Fixture f = make(variant);
+    attention::Probe probe;
+    probe.with_values();
+    Context c = context();
+    c.probe = &probe;
+    const Tensor x = random_tensor({2, kTokens, kDim}, 3);
+    const Tensor plain = (*f.module)(x, context()), probed = (*f.module)(x, c);
+    CHECK(max_difference(plain, probed) < 1e-12);
+    if (probe.attended().empty()) {
+      without.insert(variant.name);
+      continue;
+    }
+    const attention::Probe::Attended& one = probe.attended().front();
+    // Channels of this one have weights of their own, of which its map is the mean.
+    if (variant.name == "gated_differential_linear") continue;
+    const Tensor u = ops::merge_heads(ops::matmul(probe.all("attn").front(), one.values));
+    CHECK(max_difference(u, one.result) < 1e-9);
+  }
+  CHECK(without == std::set<std::string>{"hydra", "linear_angular"});
 }

@@ -129,7 +129,7 @@ Method method_of(const Config& variant, bool is_signed) {
   variant.refuse("method");
 }
 
-void run_maps(const Case& c, Checker& check) {
+void run_given_maps(const Case& c, Checker& check) {
   const TokenLayout layout = layout_of(c);
   const bool is_signed = c.flag("signed");
   c.config().describes({"grid"});
@@ -304,7 +304,7 @@ void run_rise(const Case& c, Checker& check) {
 
 Table explain_maps() {
   Table table;
-  table.add("explain_maps") = run_maps;
+  table.add("explain_maps") = run_given_maps;
   table.add("explain_flow") = run_flow;
   table.add("explain_window_maps") = run_window_maps;
   table.add("explain_stages") = run_stages;
