@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "explain/baselines.h"
 #include "explain/questions.h"
-#include "explain/scores/baselines.h"
 #include "explain/units.h"
 #include "schema/fields.h"
 #include "schema/registry.h"

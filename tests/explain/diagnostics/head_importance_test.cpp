@@ -105,6 +105,34 @@ TEST_CASE("head importance: weights and gradients are as before", "[explain]") {
         std::vector<double>(64, 1.0));
 }
 
+TEST_CASE("head importance: heads of windows and of reduced keys have their projection",
+          "[explain]") {
+  const auto swin = test::build(test::options_of("swin_t", {{"img_size", Value::array({32, 32})},
+                                                            {"embed_dim", 6},
+                                                            {"depths", Value::array({2, 2})},
+                                                            {"num_heads", Value::array({1, 2})},
+                                                            {"window_size", 4},
+                                                            {"num_classes", 3}}),
+                                make_cpu(1), {});
+  const auto pvt =
+      test::build(test::options_of("pvt_v2_b0", {{"embed_dims", Value::array({4, 4, 8, 8})},
+                                                 {"num_heads", Value::array({1, 1, 2, 2})},
+                                                 {"depths", Value::array({1, 1, 1, 1})},
+                                                 {"num_classes", 3}}),
+                  make_cpu(1), {.channels = 3});
+  for (const auto& [model, heads] : {std::pair{swin.get(), std::vector<std::int64_t>{1, 1, 2, 2}},
+                                     std::pair{pvt.get(), std::vector<std::int64_t>{1, 1, 2, 2}}}) {
+    const Tensor labels = Tensor::from(std::vector<std::int64_t>{1}, {1}, make_cpu(1));
+    const Tensor x = normal({1, 3, 32, 32}, 1);
+    std::vector<std::int64_t> found;
+    for (const auto& site : explain::head_sites(*model, {.image = x})) found.push_back(site.heads);
+    CHECK(found == heads);
+    const auto importance = explain::head_importance(*model, {.image = x}, labels);
+    CHECK(importance.importance.back()[1] > 0);
+    CHECK(importance.ablation_loss.size() == 4);
+  }
+}
+
 TEST_CASE("head importance: each layer has length 1", "[explain]") {
   const auto normalised = explain::normalised_by_layer({{3, 4}, {0, 0}});
   CHECK(normalised[0][0] == Approx(0.6));

@@ -62,6 +62,7 @@ ExplainedImages::ExplainedImages(const Case& c, Checker& check)
     item.relevance = relevance.at(static_cast<std::size_t>(i));
     item.network = questions_.get();
     item.image = explain::image_at(x, i);
+    if (c.given("mean")) item.colours = {c.config().numbers("mean"), c.config().numbers("std")};
     item.units.emplace(grid[0], grid[1], x.size(2), x.size(3));
     item.target = target_of(c, questions_->predicted(item.image));
     items_.push_back(std::move(item));
