@@ -213,13 +213,19 @@ TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing we
   return made;
 }
 
-std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing) {
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing,
+                                 const std::string& method) {
   std::vector<StageMaps> stages;
   for (const RecordedLayer& layer : recording.layers) {
-    FOVEA_CHECK(
-        layer.grid.count() > 0, ConfigError,
-        fmt::format("{}: its tokens lie on no grid that is known; expected one", layer.module));
-    if (stages.empty() || !(stages.back().grid == layer.grid)) stages.push_back({layer.grid, {}});
+    FOVEA_CHECK(layer.grid.count() > 0, ConfigError,
+                fmt::format("{}: the tokens of {} lie on no grid that is known; expected one",
+                            method, layer.module));
+    const GridSize before = stages.empty() ? layer.grid : stages.back().grid;
+    FOVEA_CHECK(layer.grid.h <= before.h && layer.grid.w <= before.w, ConfigError,
+                fmt::format("{}: the {} x {} tokens of {} follow {} x {}; expected grids that "
+                            "become coarser",
+                            method, layer.grid.h, layer.grid.w, layer.module, before.h, before.w));
+    if (stages.empty() || !(before == layer.grid)) stages.push_back({layer.grid, {}});
     stages.back().layers.push_back(token_map_of(layer, item, weighing));
   }
   return stages;

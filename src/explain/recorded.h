@@ -53,8 +53,10 @@ HeadValues head_values_of(const Subject& subject, const RecordedLayer& layer, st
 
 /// A layer of any kind, heads averaged; for kRollout with rows divided by their sums.
 TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing weighing);
-/// Blocks that follow each other on one grid, as stages.
-std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing);
+/// Blocks that follow each other on one grid, as stages. Throws ConfigError, naming `method`, where
+/// a grid is finer than the one before.
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing,
+                                 const std::string& method);
 
 /// The layer that an option names: "last", a number from 0, or a number below 0 from the end.
 /// Throws ConfigError.

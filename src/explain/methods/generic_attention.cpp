@@ -15,7 +15,7 @@ Explanation generic_attention(const ExplanationRequest& request, const GenericAt
   if (!seen.one_grid) {
     const Weighing weighing = o.positive ? Weighing::kPositiveGradient : Weighing::kSignedGradient;
     return on_grid(subject, seen.layers.front().grid, !o.positive, [&](std::int64_t item) {
-      return through_stages(stages_of(seen, item, weighing), StageRule::kGeneric);
+      return through_stages(stages_of(seen, item, weighing, name), StageRule::kGeneric);
     });
   }
   return of_tokens(subject, !o.positive, [&](std::int64_t item) {

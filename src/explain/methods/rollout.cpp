@@ -18,7 +18,8 @@ Explanation rollout(const ExplanationRequest& request, const RolloutMethodOption
   const Recording seen = record(subject, request.targets, Wanted::kMaps, "rollout");
   if (!seen.one_grid) {
     return on_grid(subject, seen.layers.front().grid, false, [&](std::int64_t item) {
-      return through_stages(stages_of(seen, item, Weighing::kRollout), StageRule::kRollout);
+      return through_stages(stages_of(seen, item, Weighing::kRollout, "rollout"),
+                            StageRule::kRollout);
     });
   }
   visualise::RolloutOptions options = visualise::default_rollout(seen.is_signed);

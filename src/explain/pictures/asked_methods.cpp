@@ -51,10 +51,9 @@ void set_option(std::vector<AskedMethod>& asked, const std::string& assignment) 
               fmt::format("--option {}: {} is not among the methods; add it to --method",
                           assignment, name));
   const schema::Field* field = method.fields->find(key);
-  FOVEA_CHECK(
-      field != nullptr, ConfigError,
-      fmt::format("--option {}: {} has no option {}{} (known: {})", assignment, name, key,
-                  did_you_mean(key, keys_of(method)), fmt::join(keys_of(method), ", ")));
+  FOVEA_CHECK(field != nullptr, ConfigError,
+              fmt::format("--option {}: {} has no option {}{} (known: {})", assignment, name, key,
+                          did_you_mean(key, keys_of(method)), fmt::join(keys_of(method), ", ")));
   schema::Value parsed = schema::Value::object();
   schema::apply_override(parsed, assignment.substr(dot + 1));
   schema::Value value = fitted(parsed.at(key), field->type, assignment.substr(equals + 1));

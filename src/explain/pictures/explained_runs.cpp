@@ -145,7 +145,7 @@ std::vector<std::string> write_numbers(const ExplainedRuns& asked,
 }
 
 std::string heading(const ShownRun& run, const Method& method, std::size_t runs) {
-  return runs == 1 ? method.name : fmt::format("{}\n{}", run.title, method.name);
+  return runs == 1 ? method.name : fmt::format("{}: {}", run.title, method.name);
 }
 
 visualise::Canvas image_picture(const ExplainedRuns& asked, const std::vector<ImageInput>& inputs,
