@@ -56,16 +56,18 @@ int main(int argc, char** argv) {
           "         fovea visualise-attention runs/gdla runs/la --figure predictions --input 0 "
           "--input 7\n"
           "         fovea visualise-attention runs/bccd --input 0 --detection 0,3 --smooth\n"
-          "         fovea visualise-attention runs/hippocampus --input 3 --slices 4\n");
+          "         fovea visualise-attention runs/hippocampus --input 3 --slices 4\n"
+          "         fovea visualise-attention runs/hippocampus --input scan.nii.gz --query "
+          "20,24,20\n");
   experiment::ShownPaths paths;
   std::string out = "attention";
   apps::Options cli = program.options();
   apps::FigureFlags flags(cli);
   apps::add_shown_flags(
       program, paths,
-      "number of a sample of the split, or an image or sound file; of generators of images a "
-      "class; repeatable (default: one of each class, at most 10; of samples without classes "
-      "the first four)");
+      "number of a sample of the split, or an image, sound or NIfTI file (channels end in _0000, "
+      "_0001, ...); of generators of images a class; repeatable (default: one of each class, at "
+      "most 10; of samples without classes the first four)");
   cli.add_option("-o,--out", out, "folder for the pictures (default: attention)").value("FOLDER");
   program.add_verbosity();
   return program.run(argc, argv, [&] { return visualise_runs(paths, out, flags, program.common); });

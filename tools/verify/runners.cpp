@@ -39,6 +39,8 @@ const Table& runners() {
                               dformer_training(),
                               mala_generation(),
                               mala_speech(),
+                              explain_maps(),
+                              explain_networks(),
                               explain_removal(),
                               explain_measures(),
                               explain_diagnostics(),

@@ -78,6 +78,10 @@ Table dformer_data();
 /// papers/dformer: losses, metric, schedule, optimiser.
 Table dformer_training();
 
+/// papers/explain: explanations from maps, values, activations and masks.
+Table explain_maps();
+/// papers/explain: explanations of networks.
+Table explain_networks();
 /// Explanations: scores that remove parts of an input and ask the network again.
 Table explain_removal();
 /// Explanations: scores without a network, statistics.

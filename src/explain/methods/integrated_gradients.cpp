@@ -9,10 +9,9 @@
 namespace fovea::explain {
 namespace {
 
-struct IntegratedGradientsOptions {
+struct IntegratedGradientsOptions : BaselineOptions {
   PathRule rule = PathRule::kGaussLegendre;
   std::int64_t steps = 50;
-  Baseline baseline = Baseline::kZero;
   Reduce reduce = Reduce::kSum;
 };
 
@@ -35,7 +34,7 @@ std::vector<double> gaps(const ExplanationRequest& request, const Tensor& base,
 Explanation integrated_gradients(const ExplanationRequest& request,
                                  const IntegratedGradientsOptions& o) {
   const Subject& subject = request.subject;
-  const Tensor base = baseline_of(subject, o.baseline, "integrated_gradients");
+  const Tensor base = baseline_of(request, o, "integrated_gradients");
   const Tensor way = ops::sub(subject.x(), base);
   const PathNodes nodes = path_nodes(o.rule, o.steps);
   const auto each = static_cast<std::size_t>(way.numel());

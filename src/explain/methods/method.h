@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "explain/baselines.h"
 #include "explain/subject.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
@@ -26,6 +27,7 @@ struct ExplanationRequest {
   /// Draws that are given in place of random ones: noise (N, b, c, h, w) that is added to the
   /// input, masks (N, h, w).
   Tensor noise = {}, masks = {};
+  Colours colours = {};  // that images were normalised with, for the baseline "black"
 };
 
 /// Relevance of the places of every sample.

@@ -14,10 +14,9 @@ namespace {
 
 enum class Watched { kLogit, kProbability };
 
-struct OcclusionOptions {
+struct OcclusionOptions : BaselineOptions {
   std::optional<std::array<std::int64_t, 2>> units;
   std::optional<std::int64_t> window, stride;
-  Baseline baseline = Baseline::kZero;
   Watched score = Watched::kLogit;
 };
 
@@ -77,7 +76,7 @@ std::vector<double> scores_without(const ExplanationRequest& request, const Occl
   const Subject& subject = request.subject;
   const Tensor& x = subject.x();
   const std::vector<double> values = host_doubles(x);
-  const std::vector<double> base = host_doubles(baseline_of(subject, o.baseline, "occlusion"));
+  const std::vector<double> base = host_doubles(baseline_of(request, o, "occlusion"));
   std::vector<double> scores;
   for (std::size_t first = 0; first < boxes.size();) {
     const std::size_t count =

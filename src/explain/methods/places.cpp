@@ -7,18 +7,24 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/create.h"
-#include "ops/reduce.h"
-#include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::explain {
 
-Tensor baseline_of(const Subject& subject, Baseline baseline, const std::string& method) {
+Tensor baseline_of(const ExplanationRequest& request, const BaselineOptions& options,
+                   const std::string& method) {
   const autograd::NoGrad no_grad;
+  const Subject& subject = request.subject;
   const Tensor& x = subject.x();
-  if (baseline == Baseline::kZero) return ops::zeros_like(x);
-  FOVEA_CHECK(!subject.reads_text(), ConfigError,
-              fmt::format("{}: baseline is for images; expected zero for words", method));
-  return ops::expand(ops::mean(x, {2, 3}, true), x.shape());
+  if (options.baseline == Baseline::kZero) return ops::zeros_like(x);
+  FOVEA_CHECK(!subject.reads_text() && x.rank() == 4, ConfigError,
+              fmt::format("{}: baseline is for images; expected zero for others", method));
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < x.size(0); ++i) {
+    const Image base = baseline_image(image_at(x, i), options, request.colours);
+    values.insert(values.end(), base.values.begin(), base.values.end());
+  }
+  return from_doubles(values, x.shape(), x.dtype(), x.device());
 }
 
 Explanation of_places(const Subject& subject, const std::vector<double>& attribution,

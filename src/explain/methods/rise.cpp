@@ -11,11 +11,10 @@
 namespace fovea::explain {
 namespace {
 
-struct RiseOptions {
+struct RiseOptions : BaselineOptions {
   std::int64_t masks = 512;
   std::int64_t cells = 7;
   double keep = 0.5;
-  Baseline baseline = Baseline::kZero;
 };
 
 // A mask: cells x cells of 0 and 1, enlarged by whole cells and one more, and a crop of it.
@@ -57,7 +56,7 @@ Explanation rise(const ExplanationRequest& request, const RiseOptions& o) {
       !subject.reads_text() && !subject.segments(), ConfigError,
       "rise: watches the probability of a class of images; expected a classifier of images");
   const Tensor masks = masks_of(request, o);
-  const Tensor base = baseline_of(subject, o.baseline, "rise");
+  const Tensor base = baseline_of(request, o, "rise");
   const std::int64_t count = masks.size(0), b = subject.batch();
   std::vector<double> scores;  // (N, b)
   for (std::int64_t first = 0; first < count; first += groups_of(request)) {

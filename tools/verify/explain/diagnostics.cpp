@@ -58,7 +58,7 @@ void compare_layer(const Case& c, Checker& check, const std::string& below,
     check.compare("output/" + below + "head_js", Numbers{layer.head_js.value()});
 }
 
-void run_maps(const Case& c, Checker& check) {
+void diagnose_maps(const Case& c, Checker& check) {
   explain::MapDiagnosticsOptions options;
   options.prefix_tokens = c.integer("prefix");
   if (c.given("grid")) {
@@ -86,7 +86,7 @@ void run_maps(const Case& c, Checker& check) {
   check.compare("output/first_token_share", Numbers{diagnostics.first_token_share()});
 }
 
-void run_tokens(const Case& c, Checker& check) {
+void diagnose_tokens(const Case& c, Checker& check) {
   explain::TokenDiagnosticsOptions options;
   options.factor = c.number("factor", options.factor);
   if (c.given("absolute")) options.absolute = c.number("absolute");
@@ -118,7 +118,7 @@ std::span<const double> head_of(const Numbers& map, std::int64_t heads, std::siz
   return std::span(map).subspan(head * size, size);
 }
 
-void run_signed(const Case& c, Checker& check) {
+void diagnose_signed(const Case& c, Checker& check) {
   c.config().describes({"maps"});
   std::int64_t layers = 0;
   const auto layer_key = [](const char* name, std::int64_t layer) {
@@ -163,7 +163,7 @@ void run_signed(const Case& c, Checker& check) {
   }
 }
 
-void run_linear(const Case& c, Checker& check) {
+void diagnose_linear(const Case& c, Checker& check) {
   const auto feature = c.config().choice(
       "feature", {{"elu1", explain::Feature::kEluPlusOne}, {"relu", explain::Feature::kRelu}},
       explain::Feature::kEluPlusOne);
@@ -185,7 +185,7 @@ void run_linear(const Case& c, Checker& check) {
   compare_layer(c, check, "", diagnostics.layers().front());
 }
 
-void run_heads(const Case& c, Checker& check) {
+void diagnose_heads(const Case& c, Checker& check) {
   const auto model = network_of(c, check);
   const auto found = explain::head_importance(
       *model, models::only_input(model->interface(), c.at("input/x")), c.at("input/labels"));
@@ -204,11 +204,11 @@ void run_heads(const Case& c, Checker& check) {
 
 Table explain_diagnostics() {
   Table table;
-  table.add("diagnose_maps") = run_maps;
-  table.add("diagnose_tokens") = run_tokens;
-  table.add("diagnose_signed") = run_signed;
-  table.add("diagnose_linear") = run_linear;
-  table.add("diagnose_heads") = run_heads;
+  table.add("diagnose_maps") = diagnose_maps;
+  table.add("diagnose_tokens") = diagnose_tokens;
+  table.add("diagnose_signed") = diagnose_signed;
+  table.add("diagnose_linear") = diagnose_linear;
+  table.add("diagnose_heads") = diagnose_heads;
   return table;
 }
 

@@ -1,7 +1,8 @@
-// Scores of explanations that need no network: of maps and masks, of changed maps, statistics
-// (explain B.8 to B.11).
+// Scores of maps and masks, of changed maps, statistics (explain B.8 to B.11).
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "explain/scores/against_random.h"
 #include "explain/scores/complexity.h"
@@ -9,7 +10,11 @@
 #include "explain/scores/randomisation.h"
 #include "explain/scores/segmentation_test.h"
 #include "explain/scores/sensitivity.h"
+#include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "verify/explain/items.h"
+#include "verify/explain/methods.h"
+#include "verify/explain/network.h"
 #include "verify/runners.h"
 #include "visualise/drawing/heatmap.h"
 
@@ -103,20 +108,77 @@ void run_complexity(const Case& c, Checker& check) {
   check.compare("output/effective", effective);
 }
 
-// Of relevance that the case gives: before (b, n), after (samples, b, n).
-void run_sensitivity(const Case& c, Checker& check) {
-  const Items before = items_of(c, "input/before"), after = items_of(c, "input/after");
-  const std::int64_t samples = c.integer("samples");
-  if (samples != std::ssize(after)) c.config().refuse("samples");
-  Numbers sensitivity;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    double largest = 0;
-    for (const Numbers& draw : after) {
-      const std::span<const double> own =
-          std::span(draw).subspan(i * before[i].size(), before[i].size());
-      largest = std::max(largest, explain::relative_change(before[i], own));
+// Relevance of the units of every image, by a method of the case.
+Items unit_relevance(models::Model& model, const Tensor& x,
+                     const std::vector<std::int64_t>& targets, const Asked& asked,
+                     const explain::Units& units, const Config& words) {
+  const explain::Subject subject(model, x);
+  const explain::Explanation found =
+      asked.method->explain({subject, targets, RandomStream(1)}, asked.options);
+  const auto [h, w] = found.grid;
+  const bool pixels = h == units.height && w == units.width;
+  if (!pixels && (h != units.rows || w != units.cols)) words.refuse("units");
+  Items items;
+  const auto size = static_cast<std::size_t>(h * w);
+  for (std::size_t first = 0; first < found.values.size(); first += size) {
+    const auto one = std::span(found.values).subspan(first, size);
+    items.push_back(pixels ? units.pooled(one) : Numbers(one.begin(), one.end()));
+  }
+  return items;
+}
+
+// Relevance before and after (samples, b, units): from a network and noise, or given.
+struct Moved {
+  Items before;
+  std::vector<Items> after;
+};
+
+Moved moved_by_noise(const Case& c, Checker& check) {
+  const Asked asked = asked_method("method", c.config().at("method"), c);
+  const std::vector<std::int64_t> grid = c.config().integers("units");
+  const Tensor& x = c.at("input/x");
+  const Tensor& noise = c.at("input/noise");
+  if (grid.size() != 2) c.config().refuse("units");
+  const explain::Units units(grid[0], grid[1], x.size(2), x.size(3));
+  const auto model = network_of(c, check);
+  std::vector<std::int64_t> targets = explain::Subject(*model, x).predicted();
+  for (std::int64_t& target : targets) target = target_of(c, target);
+  const auto relevance = [&](const Tensor& images) {
+    return unit_relevance(*model, images, targets, asked, units, c.config());
+  };
+  Moved moved{relevance(x), {}};
+  for (std::int64_t k = 0; k < noise.size(0); ++k) {
+    const Tensor draw = ops::reshape(ops::slice(noise, 0, k, 1), x.shape());
+    moved.after.push_back(relevance(ops::add(x, draw)));
+  }
+  Numbers before;
+  for (const Numbers& item : moved.before) append(before, item);
+  check.compare("output/before", before);
+  return moved;
+}
+
+Moved given_moves(const Case& c) {
+  Moved moved{items_of(c, "input/before"), {}};
+  for (const Numbers& draw : items_of(c, "input/after")) {
+    Items items;
+    const std::size_t size = draw.size() / moved.before.size();
+    for (std::size_t first = 0; first < draw.size(); first += size) {
+      const auto one = std::span(draw).subspan(first, size);
+      items.emplace_back(one.begin(), one.end());
     }
-    sensitivity.push_back(largest);
+    moved.after.push_back(std::move(items));
+  }
+  return moved;
+}
+
+void run_sensitivity(const Case& c, Checker& check) {
+  const Moved moved = c.given("network") ? moved_by_noise(c, check) : given_moves(c);
+  c.config().only("samples", std::ssize(moved.after));
+  Numbers sensitivity(moved.before.size(), 0.0);
+  for (const Items& draw : moved.after) {
+    for (std::size_t i = 0; i < sensitivity.size(); ++i)
+      sensitivity[i] =
+          std::max(sensitivity[i], explain::relative_change(moved.before[i], draw.at(i)));
   }
   check.compare("output/max_sensitivity", sensitivity);
 }

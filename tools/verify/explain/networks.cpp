@@ -2,53 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "explain/methods/method.h"
 #include "tensor/host.h"
+#include "verify/explain/methods.h"
 #include "verify/explain/network.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {
 namespace {
 
-using schema::Value;
-
-// A method of the library and its options, from the words of a case.
-struct Asked {
-  std::string name;
-  const explain::Method* method;
-  Value options;
-};
-
-const explain::Method& method_of(const Config& words) {
-  const std::string name = words.text("method");
-  for (const explain::Method& method : explain::methods()) {
-    if (method.name == name) return method;
-  }
-  words.refuse("method");
-}
-
-// Layers are words here and lists of words in the library, or numbers and words.
-Value option_of(const std::string& key, const Value& given, const explain::Method& method) {
-  if (key != "layer") return given;
-  if (method.name.ends_with("_cam")) return Value::array({given});
-  return given.is_string() ? given : Value(std::to_string(given.as_int()));
-}
-
 std::vector<Asked> asked_methods(const Case& c) {
   const Config methods = c.config().at("methods");
   std::vector<Asked> all;
-  for (const std::string& name : methods.keys()) {
-    const Config words = methods.at(name);
-    Asked asked{name, &method_of(words), Value::object()};
-    for (const std::string& key : words.keys()) {
-      if (key == "method" || !words.given(key)) continue;
-      if (asked.method->fields->find(key) == nullptr) words.refuse(key);
-      asked.options.set(key, option_of(key, words.value(key), *asked.method));
-    }
-    if (asked.method->name == "occlusion" && c.given("units"))
-      asked.options.set("units", c.value("units"));
-    all.push_back(std::move(asked));
-  }
+  for (const std::string& name : methods.keys())
+    all.push_back(asked_method(name, methods.at(name), c));
   return all;
 }
 

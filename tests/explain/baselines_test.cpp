@@ -1,4 +1,4 @@
-#include "explain/scores/baselines.h"
+#include "explain/baselines.h"
 
 #include <catch2/catch.hpp>
 

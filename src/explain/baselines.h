@@ -1,4 +1,4 @@
-// What stands in an image where units were removed. explain B.1.
+// What stands in an image where parts of it were removed, for methods and scores. explain B.1.
 #pragma once
 
 #include <optional>
