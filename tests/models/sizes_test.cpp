@@ -125,7 +125,7 @@ TEST_CASE("sizes: no number of any network fills memory or takes long", "[models
       } catch (const std::exception& other) {
         FAIL_CHECK(other.what());
       }
-      CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 5);
+      CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < 20);
     });
   }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
