@@ -98,8 +98,8 @@ TEST_CASE("eval: several classifiers are scored by the mean of their probabiliti
                                a) &&
                  Catch::Contains("run 1       run 2    ensemble\n"));
 
-  const CliResult in_default =
-      in_shell(fmt::format("cd {} && eval a b.fovea --quiet", folder.path().string()));
+  const CliResult in_default = run_cli("/bin/sh", {"-c", "cd " + folder.path().string() + " && " +
+                                                             bin_dir() + "/eval a b.fovea -q"});
   INFO(in_default.err);
   CHECK(in_default.code == 0);
   CHECK(io::fs::exists(folder.path("eval/sweep-tiny-ensemble/test/results.json")));
