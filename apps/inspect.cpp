@@ -21,6 +21,7 @@
 #include "experiment/run/summary.h"
 #include "experiment/tables/text_table.h"
 #include "explain/methods/method.h"
+#include "explain/scores/score.h"
 #include "inspect/across_depth.h"
 #include "inspect/augment.h"
 #include "inspect/dataset.h"
@@ -73,6 +74,7 @@ schema::Choices find_registry(const std::string& kind) {
   registries.push_back(training::tasks().choices());
   registries.push_back(visualise::figures().choices());
   registries.push_back(explain::methods().choices());
+  registries.push_back(explain::scores().choices());
   std::vector<std::string> kinds;
   for (const schema::Choices& registry : registries) {
     kinds.push_back(registry.kind);

@@ -64,6 +64,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea explain runs/dgvit runs/vit --input",
       "fovea explain runs/vit --input",
       "fovea explain runs/dgt --text",
+      "fovea explain runs/vit --score",
+      "fovea explain runs/dgvit runs/vit --score",
       "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/devices.md",

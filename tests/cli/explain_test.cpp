@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
@@ -108,4 +109,60 @@ TEST_CASE("explain: words of texts", "[cli]") {
   CHECK_THAT(io::read_text(folder.path("explained/relevance.csv")),
              Catch::Contains("occlusion,text 1,yes,0,0,good,"));
   CHECK(lines_of(folder.path("explained/relevance.csv")) == 1 + 3 * 2);
+
+  const CliResult scored =
+      run_cli("explain", {run, "--score", "all", "--method", "occlusion,generic_attention",
+                          "--limit", "8", "--out", folder.path("scored").string()});
+  INFO(scored.err);
+  REQUIRE(scored.code == 0);
+  CHECK_THAT(scored.out, Catch::Contains("comprehensiveness ↑") && Catch::Contains("mprt ↓"));
+  CHECK_THAT(scored.err, Catch::Contains("deletion is left out: it needs images"));
+}
+
+TEST_CASE("explain: scores of methods beside random relevance", "[cli]") {
+  const TestFolder folder("cli-explain-scores");
+  const std::string run = trained_vit(folder, "m_dgsa");
+  const auto score = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), run);
+    words.insert(words.end(), {"--random-seeds", "2", "--out", folder.path("scored").string()});
+    return run_cli("explain", words);
+  };
+  const std::vector<std::string> asked = {"--score",  "deletion,saco,entropy,mprt",
+                                          "--method", "generic_attention,gradient_x_input",
+                                          "--option", "deletion.step=4",
+                                          "--limit",  "7"};
+  const CliResult made = score(asked);
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.out, Catch::Contains("deletion ↓") && Catch::Contains("random  ") &&
+                           Catch::Contains("7 of 20 samples of test"));
+  // Two methods and two seeds of random relevance.
+  const std::string csv = io::read_text(folder.path("scored/scores.csv"));
+  CHECK(lines_of(folder.path("scored/scores.csv")) == 1 + 4 * 7);
+  CHECK(csv.starts_with("run,method,seed,sample,target,deletion,saco,entropy,mprt\n"));
+  CHECK(io::read_text(folder.path("scored/curves.png")).substr(1, 3) == "PNG");
+  const schema::Value record =
+      schema::parse(io::read_text(folder.path("scored/scores.json")), "scores.json");
+  REQUIRE(record.at("rows").size() == 3);
+  const schema::Value& last = record.at("rows").at(2);
+  CHECK(last.at("method").as_string() == "random");
+  // Random relevance knows no weights.
+  CHECK(last.at("scores").at("mprt").at("value").at("mean").as_double() == Approx(1));
+  CHECK(last.at("scores").at("deletion").at("against_random").is_null());
+  CHECK(!last.at("scores").at("deletion").at("against_first").is_null());
+
+  // The same bits with other threads; a smaller batch changes the order of no sum of ours.
+  std::vector<std::string> again = asked;
+  again.insert(again.end(), {"--threads", "1"});
+  REQUIRE(score(again).code == 0);
+  CHECK(io::read_text(folder.path("scored/scores.csv")) == csv);
+
+  check_refusal(score({"--score", "pointing"}), 2, "--score pointing: needs masks of objects");
+  check_refusal(score({"--score", "sufficiency"}), 2, "needs texts; the network reads images");
+  check_refusal(score({"--score", "deletoin"}), 2, "deletion");
+  check_refusal(score({"--score", "saco", "--option", "deletion.step=4"}), 2,
+                "deletion is not among the scores");
+  check_refusal(score({"--score", "saco", "--input", "3"}), 2, "looks at samples of a split");
+  check_refusal(run_cli("explain", {run, "--limit", "3"}), 2, "--score");
+  check_refusal(run_cli("explain", {run}), 2, "expected --method");
 }

@@ -97,7 +97,8 @@ ShownRun shown(const Opened& opened, data::Split split) {
                   .seen_volume = {},
                   .volume_on_file = {},
                   .add_rollouts = {},
-                  .denoising = {}};
+                  .denoising = {},
+                  .fresh = {}};
   result.pixel_classes = [&run, split](std::int64_t i) {
     run.model().train(false);
     const auto classes = run.task().pixel_classes(split, i);
@@ -112,6 +113,11 @@ ShownRun shown(const Opened& opened, data::Split split) {
   };
   result.denoising = [&run](std::int64_t label, std::int64_t count, std::uint64_t seed) {
     return denoising_steps(run, label, count, seed);
+  };
+  result.fresh = [&run](std::int64_t seed) {
+    Experiment other = run.experiment();
+    other.seed = seed;
+    return make_model(other, run.device(), run.shape());
   };
   if (const data::VolumeDataset* volumes = data::find_volumes(samples)) {
     result.seen_volume = [&run, split, volumes](const visualise::VolumeInput& input) {

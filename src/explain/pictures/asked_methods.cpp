@@ -14,7 +14,7 @@ namespace {
 
 using Kind = schema::Type::Kind;
 
-std::vector<std::string> keys_of(const Method& method) {
+std::vector<std::string> keys_of(const schema::Choice& method) {
   std::vector<std::string> keys;
   for (const schema::Field& field : method.fields->fields()) keys.push_back(field.key);
   return keys;
@@ -38,30 +38,31 @@ schema::Value fitted(const schema::Value& value, const schema::Type& type,
   return list;
 }
 
-void set_option(std::vector<AskedMethod>& asked, const std::string& assignment) {
+}  // namespace
+
+std::string name_in(const std::string& assignment) {
   const std::size_t dot = assignment.find('.'), equals = assignment.find('=');
-  FOVEA_CHECK(dot != std::string::npos && equals != std::string::npos && dot < equals, ConfigError,
-              fmt::format("--option {}: expected METHOD.KEY=VALUE", assignment));
-  const std::string name = assignment.substr(0, dot);
+  FOVEA_CHECK(
+      dot != std::string::npos && equals != std::string::npos && dot < equals, ConfigError,
+      fmt::format("--option {}: expected METHOD.KEY=VALUE, or SCORE.KEY=VALUE", assignment));
+  return assignment.substr(0, dot);
+}
+
+void set_option(const schema::Choice& choice, const std::string& assignment,
+                schema::Value& options) {
+  const std::size_t dot = name_in(assignment).size(), equals = assignment.find('=');
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
-  const Method& method = methods().find(name, "--option " + assignment);
-  const auto found = std::find_if(asked.begin(), asked.end(),
-                                  [&](const AskedMethod& one) { return one.method == &method; });
-  FOVEA_CHECK(found != asked.end(), ConfigError,
-              fmt::format("--option {}: {} is not among the methods; add it to --method",
-                          assignment, name));
-  const schema::Field* field = method.fields->find(key);
-  FOVEA_CHECK(field != nullptr, ConfigError,
-              fmt::format("--option {}: {} has no option {}{} (known: {})", assignment, name, key,
-                          did_you_mean(key, keys_of(method)), fmt::join(keys_of(method), ", ")));
+  const schema::Field* field = choice.fields->find(key);
+  FOVEA_CHECK(
+      field != nullptr, ConfigError,
+      fmt::format("--option {}: {} has no option {}{} (known: {})", assignment, choice.name, key,
+                  did_you_mean(key, keys_of(choice)), fmt::join(keys_of(choice), ", ")));
   schema::Value parsed = schema::Value::object();
   schema::apply_override(parsed, assignment.substr(dot + 1));
   schema::Value value = fitted(parsed.at(key), field->type, assignment.substr(equals + 1));
   value.set_origin_deep({"--option " + assignment, 0, 0});
-  found->options.set(key, std::move(value));
+  options.set(key, std::move(value));
 }
-
-}  // namespace
 
 std::vector<AskedMethod> asked_methods(const std::vector<std::string>& names,
                                        const std::vector<std::string>& assignments) {
@@ -73,7 +74,16 @@ std::vector<AskedMethod> asked_methods(const std::vector<std::string>& names,
     FOVEA_CHECK(!twice, ConfigError, fmt::format("--method: {} is given twice", name));
     asked.push_back({method, schema::Value::object()});
   }
-  for (const std::string& assignment : assignments) set_option(asked, assignment);
+  for (const std::string& assignment : assignments) {
+    const std::string name = name_in(assignment);
+    const Method& method = methods().find(name, "--option " + assignment);
+    const auto found = std::find_if(asked.begin(), asked.end(),
+                                    [&](const AskedMethod& one) { return one.method == &method; });
+    FOVEA_CHECK(found != asked.end(), ConfigError,
+                fmt::format("--option {}: {} is not among the methods; add it to --method",
+                            assignment, name));
+    set_option(method, assignment, found->options);
+  }
   return asked;
 }
 

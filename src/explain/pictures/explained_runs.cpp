@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/csv_field.h"
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/texts/text_dataset.h"
+#include "explain/targets.h"
 #include "tensor/host.h"
 #include "tensor/safetensors.h"
 #include "visualise/figures/shared/image_inputs.h"
@@ -29,44 +29,18 @@ using visualise::ShownRun;
 // All inputs of one run.
 using ExplainedRun = std::vector<ExplainedInput>;
 
-std::string class_name(const ShownRun& run, std::int64_t c) {
-  const std::vector<std::string>& names = run.samples.output_names();
-  return c < std::ssize(names) ? names[as_index(c)] : fmt::format("class {}", c);
-}
-
-// The class that `target` means for a sample of this label.
-std::int64_t target_of(const std::string& target, const ShownRun& run, const Subject& subject,
-                       std::optional<std::int64_t> label) {
-  if (target == "predicted") return subject.predicted().front();
-  if (target == "label") {
-    FOVEA_CHECK(label && !subject.segments(), ConfigError,
-                "--target label: the input has no label; expected samples by their numbers, or "
-                "predicted, or a class");
-    return *label;
-  }
-  const std::vector<std::string>& names = run.samples.output_names();
-  const auto named = std::find(names.begin(), names.end(), target);
-  if (named != names.end()) return named - names.begin();
-  std::int64_t number = 0;
-  const char* end = target.data() + target.size();
-  const auto [stop, error] = std::from_chars(target.data(), end, number);
-  const std::int64_t classes = subject.clean_scores().size(1);
-  FOVEA_CHECK(error == std::errc() && stop == end && number >= 0 && number < classes, ConfigError,
-              fmt::format("--target {}: {} has no such class; expected predicted, label, a name of "
-                          "a class or its number from 0 to {}",
-                          target, run.name, classes - 1));
-  return number;
-}
-
 ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, const Subject& subject,
                            const std::string& name, std::optional<std::int64_t> label) {
-  const std::int64_t target = target_of(asked.target, run, subject, label);
+  const std::int64_t target = target_of(asked.target, run, subject, 0, label);
   ExplainedInput result{name, class_name(run, subject.predicted().front()),
                         class_name(run, target)};
   if (!subject.segments())
     result.probability = subject.target_scores(subject.x(), {target}, true).front();
-  const ExplanationRequest request{
-      subject, {target}, RandomStream(asked.seed).fork(name), asked.batch_size};
+  const ExplanationRequest request{.subject = subject,
+                                   .targets = {target},
+                                   .random = RandomStream(asked.seed).fork(name),
+                                   .batch_size = asked.batch_size,
+                                   .colours = colours_of(run)};
   for (const AskedMethod& one : asked.methods) {
     try {
       result.found.push_back(one.method->explain(request, one.options));

@@ -10,9 +10,22 @@
 namespace fovea::explain {
 namespace {
 
-constexpr double kAtMost = 0.05;
+double win_rate_of(std::span<const double> differences) {
+  double wins = 0;
+  for (const double d : differences) wins += d > 0 ? 1 : d == 0 ? 0.5 : 0;
+  return wins / static_cast<double>(differences.size());  // 0 / 0 is NaN
+}
+
+}  // namespace
 
 std::vector<double> mean_over_seeds(std::span<const std::vector<double>> random) {
+  FOVEA_CHECK(!random.empty(), ShapeError,
+              "statistics: no scores of random relevance; expected at least one seed");
+  for (const std::vector<double>& seed : random) {
+    FOVEA_CHECK(seed.size() == random.front().size(), ShapeError,
+                fmt::format("statistics: seeds of {} and of {} images; expected as many",
+                            random.front().size(), seed.size()));
+  }
   std::vector<double> means;
   for (std::size_t i = 0; i < random.front().size(); ++i) {
     double sum = 0;
@@ -28,29 +41,8 @@ std::vector<double> mean_over_seeds(std::span<const std::vector<double>> random)
   return means;
 }
 
-double win_rate_of(std::span<const double> differences) {
-  double wins = 0;
-  for (const double d : differences) wins += d > 0 ? 1 : d == 0 ? 0.5 : 0;
-  return wins / static_cast<double>(differences.size());  // 0 / 0 is NaN
-}
-
-}  // namespace
-
-const char* name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kBetter:
-      return "better";
-    case Verdict::kWorse:
-      return "worse";
-    case Verdict::kNotDistinguishable:
-      break;
-  }
-  return "not distinguishable";
-}
-
-Verdict AgainstRandom::verdict() const {
-  if (!(p_holm <= kAtMost)) return Verdict::kNotDistinguishable;
-  return difference.mean > 0 ? Verdict::kBetter : Verdict::kWorse;
+metrics::Verdict AgainstRandom::verdict() const {
+  return metrics::verdict_of(p_holm, difference.mean, true);
 }
 
 AgainstRandom compared(std::span<const double> a, std::span<const double> b, Better better) {
@@ -78,32 +70,28 @@ AgainstRandom compared(std::span<const double> a, std::span<const double> b, Bet
 std::vector<AgainstRandom> against_random(std::span<const std::vector<double>> values,
                                           std::span<const std::vector<double>> random,
                                           Better better) {
-  FOVEA_CHECK(!random.empty(), ShapeError,
-              "statistics: no scores of random relevance; expected at least one seed");
-  for (const std::vector<double>& seed : random) {
-    FOVEA_CHECK(seed.size() == random.front().size(), ShapeError,
-                fmt::format("statistics: seeds of {} and of {} images; expected as many",
-                            random.front().size(), seed.size()));
-  }
   const std::vector<double> chance = mean_over_seeds(random);
   std::vector<AgainstRandom> results;
-  std::vector<double> p_values;
-  for (const std::vector<double>& method : values) {
+  for (const std::vector<double>& method : values)
     results.push_back(compared(method, chance, better));
-    p_values.push_back(results.back().p);
-  }
-  const std::vector<double> adjusted = metrics::holm(p_values);
-  for (std::size_t k = 0; k < results.size(); ++k) results[k].p_holm = adjusted[k];
+  adjust(results);
   return results;
 }
 
+void adjust(std::span<AgainstRandom> rows) {
+  std::vector<double> p_values;
+  for (const AgainstRandom& row : rows) p_values.push_back(row.p);
+  const std::vector<double> adjusted = metrics::holm(p_values);
+  for (std::size_t k = 0; k < rows.size(); ++k) rows[k].p_holm = adjusted[k];
+}
+
 std::string too_few(std::int64_t images) {
-  const std::int64_t needed = metrics::pairs_needed(kAtMost);
+  const std::int64_t needed = metrics::pairs_needed(metrics::kAlpha);
   if (images >= needed) return "";
   return fmt::format(
       "{} images are too few to tell a method from chance at {}: at least {} are "
       "needed",
-      images, kAtMost, needed);
+      images, metrics::kAlpha, needed);
 }
 
 }  // namespace fovea::explain

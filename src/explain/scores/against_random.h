@@ -7,12 +7,9 @@
 
 #include "explain/scores/score.h"
 #include "metrics/statistics.h"
+#include "metrics/verdict.h"
 
 namespace fovea::explain {
-
-enum class Verdict { kBetter, kWorse, kNotDistinguishable };
-/// "better", "worse", "not distinguishable".
-const char* name_of(Verdict verdict);
 
 /// One method on one score.
 struct AgainstRandom {
@@ -23,13 +20,18 @@ struct AgainstRandom {
   double win_rate = 0;           // share of images better than random, equal ones count half
   std::int64_t left_out = 0;     // images where one of the two is NaN
 
-  /// By p_holm at 0.05. NaN is not distinguishable.
-  Verdict verdict() const;
+  /// By p_holm at metrics::kAlpha; none where it is NaN.
+  metrics::Verdict verdict() const;
 };
 
+/// The score of random relevance of every image, the mean over seeds; a seed without a score for an
+/// image is left out of its mean, which is NaN without any. Throws ShapeError unless all seeds are
+/// as long, and without a seed.
+std::vector<double> mean_over_seeds(std::span<const std::vector<double>> random);
+
 /// values: for each method the scores of the images; random: for each seed those of random
-/// relevance, whose mean over seeds stands for an image. A seed without a score for an image is
-/// left out of that mean. Throws ShapeError unless all are as long, and without a seed.
+/// relevance, whose mean_over_seeds() stands for an image. Throws ShapeError unless all are as
+/// long, and without a seed.
 std::vector<AgainstRandom> against_random(std::span<const std::vector<double>> values,
                                           std::span<const std::vector<double>> random,
                                           Better better);
@@ -37,6 +39,9 @@ std::vector<AgainstRandom> against_random(std::span<const std::vector<double>> v
 /// The same of a paired comparison of two methods: `a` minus `b`, positive where a is better.
 /// p_holm is p.
 AgainstRandom compared(std::span<const double> a, std::span<const double> b, Better better);
+
+/// Sets p_holm of every one by the p of all.
+void adjust(std::span<AgainstRandom> rows);
 
 /// A warning where no test of so few images can reach 0.05 (metrics::pairs_needed); else "".
 std::string too_few(std::int64_t images);

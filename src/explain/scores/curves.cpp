@@ -33,6 +33,8 @@ Curve curve_of(const Explained& e, const Image& start, const Image& other,
   };
   Curve curve;
   curve.values = watched(e.network->ask(start, e.target, steps + 1, change), options.watch);
+  for (std::int64_t t = 0; t <= steps; ++t)
+    curve.shares.push_back(static_cast<double>(changed(t)) / static_cast<double>(units));
   for (std::int64_t t = 1; t <= steps; ++t) {
     const double share =
         static_cast<double>(changed(t) - changed(t - 1)) / static_cast<double>(units);
@@ -42,11 +44,13 @@ Curve curve_of(const Explained& e, const Image& start, const Image& other,
   return curve;
 }
 
-double deletion(const Explained& e, const CurveOptions& options) {
-  return deletion_curve(e, options).auc;
+Scored scored(const Curve& curve) { return {curve.auc, curve.shares, curve.values}; }
+
+Scored deletion(const Explained& e, const CurveOptions& options) {
+  return scored(deletion_curve(e, options));
 }
-double insertion(const Explained& e, const CurveOptions& options) {
-  return insertion_curve(e, options).auc;
+Scored insertion(const Explained& e, const CurveOptions& options) {
+  return scored(insertion_curve(e, options));
 }
 
 schema::Fields<CurveOptions> curve_fields(Baseline baseline) {

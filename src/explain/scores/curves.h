@@ -16,6 +16,7 @@ struct CurveOptions : BaselineOptions {
 /// What the network says with min(t step, units) units changed, t = 0 ... ceil(units / step).
 struct Curve {
   std::vector<double> values;
+  std::vector<double> shares;  // of the changed units
   /// The area over the share of changed units, by trapezoids.
   double auc = 0;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
@@ -11,6 +12,11 @@ namespace fovea::explain {
 namespace {
 
 using Values = std::vector<double>;
+
+// Channels are solved side by side, as many as fill registers; those that are not there are 0.
+constexpr std::size_t kLanes = 4;
+using Lanes = std::array<double, kLanes>;
+using LaneValues = std::vector<Lanes>;
 
 // The system A u = b of the removed pixels; A is symmetric and, where a pixel is kept, positive
 // definite. Rows hold at most eight neighbours.
@@ -24,11 +30,14 @@ struct NeighbourSystem {
   Values known_weight;
 
   std::size_t size() const { return pixels.size(); }
-  Values times(const Values& u) const {
-    Values result(size());
+  LaneValues times(const LaneValues& u) const {
+    LaneValues result(size());
     for (std::size_t i = 0; i < size(); ++i) {
-      double sum = diagonal[i] * u[i];
-      for (std::size_t k = begin[i]; k < begin[i + 1]; ++k) sum -= weight[k] * u[column[k]];
+      Lanes sum;
+      for (std::size_t c = 0; c < kLanes; ++c) sum[c] = diagonal[i] * u[i][c];
+      for (std::size_t k = begin[i]; k < begin[i + 1]; ++k) {
+        for (std::size_t c = 0; c < kLanes; ++c) sum[c] -= weight[k] * u[column[k]][c];
+      }
       result[i] = sum;
     }
     return result;
@@ -72,55 +81,79 @@ NeighbourSystem system_of(std::span<const std::uint8_t> removed, std::int64_t he
   return s;
 }
 
-double product(const Values& a, const Values& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+Lanes product(const LaneValues& a, const LaneValues& b) {
+  Lanes sum{};
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t c = 0; c < kLanes; ++c) sum[c] += a[i][c] * b[i][c];
+  }
   return sum;
 }
 
-// Conjugate gradients with the diagonal as preconditioner, to 1e-12 of the right side.
-Values solved(const NeighbourSystem& s, const Values& right) {
-  Values u(s.size(), 0.0), residual = right, direction(s.size()), scaled(s.size());
-  const double enough = 1e-24 * product(right, right);
-  double before = 0;
+// Conjugate gradients with the diagonal as preconditioner, to 1e-12 of the right side. A channel
+// that has come there stays as it is while others go on.
+LaneValues solved(const NeighbourSystem& s, const LaneValues& right) {
+  LaneValues u(s.size(), Lanes{}), residual = right, direction(s.size(), Lanes{}), scaled(s.size());
+  const Lanes size = product(right, right);
+  Lanes before{};
   // In exact arithmetic as many steps as unknowns are enough; rounding may ask for more.
   for (std::size_t step = 0; step < 2 * s.size() + 20; ++step) {
-    if (product(residual, residual) <= enough) break;
-    for (std::size_t i = 0; i < s.size(); ++i) scaled[i] = residual[i] / s.diagonal[i];
-    const double now = product(residual, scaled);
-    for (std::size_t i = 0; i < s.size(); ++i)
-      direction[i] = scaled[i] + (step == 0 ? 0 : now / before) * direction[i];
-    const Values image = s.times(direction);
-    const double along = now / product(direction, image);
+    const Lanes left = product(residual, residual);
+    std::array<bool, kLanes> moves;
+    for (std::size_t c = 0; c < kLanes; ++c) moves[c] = left[c] > 1e-24 * size[c];
+    if (std::ranges::none_of(moves, [](bool one) { return one; })) break;
     for (std::size_t i = 0; i < s.size(); ++i) {
-      u[i] += along * direction[i];
-      residual[i] -= along * image[i];
+      for (std::size_t c = 0; c < kLanes; ++c) scaled[i][c] = residual[i][c] / s.diagonal[i];
+    }
+    const Lanes now = product(residual, scaled);
+    Lanes back{};
+    for (std::size_t c = 0; c < kLanes; ++c)
+      back[c] = step > 0 && moves[c] ? now[c] / before[c] : 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      for (std::size_t c = 0; c < kLanes; ++c)
+        direction[i][c] = scaled[i][c] + back[c] * direction[i][c];
+    }
+    const LaneValues image = s.times(direction);
+    const Lanes against = product(direction, image);
+    Lanes along{};
+    for (std::size_t c = 0; c < kLanes; ++c) along[c] = moves[c] ? now[c] / against[c] : 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      for (std::size_t c = 0; c < kLanes; ++c) {
+        u[i][c] += along[c] * direction[i][c];
+        residual[i][c] -= along[c] * image[i][c];
+      }
     }
     before = now;
   }
   return u;
 }
 
-// Kept pixels count from their mean, so that a constant image has a right side of 0 and comes back
-// exactly.
-void impute_channel(const NeighbourSystem& s, std::span<float> channel) {
-  if (s.known.empty()) {
-    for (const std::size_t p : s.pixels) channel[p] = 0;
-    return;
+// From where kept pixels count: their mean, so that a constant image has a right side of 0 and
+// comes back exactly.
+double middle_of(const NeighbourSystem& s, std::span<const float> channel) {
+  const float first = channel[s.known.front()];
+  if (std::ranges::all_of(s.known, [&](std::size_t p) { return channel[p] == first; }))
+    return first;
+  double sum = 0;
+  for (const std::size_t p : s.known) sum += channel[p];
+  return sum / static_cast<double>(s.known.size());
+}
+
+// Up to kLanes channels.
+void impute_channels(const NeighbourSystem& s, std::span<const std::span<float>> channels) {
+  LaneValues right(s.size(), Lanes{});
+  Lanes middle{};
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    middle[c] = middle_of(s, channels[c]);
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      for (std::size_t k = s.known_begin[i]; k < s.known_begin[i + 1]; ++k)
+        right[i][c] += s.known_weight[k] * (channels[c][s.known[k]] - middle[c]);
+    }
   }
-  double mean = 0;
-  for (const std::size_t p : s.known) mean += channel[p];
-  mean /= static_cast<double>(s.known.size());
-  const bool constant = std::ranges::all_of(
-      s.known, [&](std::size_t p) { return channel[p] == channel[s.known.front()]; });
-  if (constant) mean = channel[s.known.front()];
-  Values right(s.size(), 0.0);
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    for (std::size_t k = s.known_begin[i]; k < s.known_begin[i + 1]; ++k)
-      right[i] += s.known_weight[k] * (channel[s.known[k]] - mean);
+  const LaneValues u = solved(s, right);
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    for (std::size_t i = 0; i < s.size(); ++i)
+      channels[c][s.pixels[i]] = static_cast<float>(u[i][c] + middle[c]);
   }
-  const Values u = solved(s, right);
-  for (std::size_t i = 0; i < s.size(); ++i) channel[s.pixels[i]] = static_cast<float>(u[i] + mean);
 }
 
 void check_removed(const Image& image, std::size_t count) {
@@ -135,8 +168,17 @@ void impute_linear(Image& image, std::span<const std::uint8_t> removed) {
   check_removed(image, removed.size());
   const NeighbourSystem system = system_of(removed, image.height, image.width);
   if (system.size() == 0) return;
+  std::vector<std::span<float>> channels;
   for (std::size_t c = 0; c < static_cast<std::size_t>(image.channels); ++c)
-    impute_channel(system, std::span(image.values).subspan(c * removed.size(), removed.size()));
+    channels.push_back(std::span(image.values).subspan(c * removed.size(), removed.size()));
+  if (system.known.empty()) {
+    for (const std::span<float> channel : channels) std::ranges::fill(channel, 0.0F);
+    return;
+  }
+  for (std::size_t first = 0; first < channels.size(); first += kLanes) {
+    const std::size_t count = std::min(kLanes, channels.size() - first);
+    impute_channels(system, std::span(channels).subspan(first, count));
+  }
 }
 
 void add_noise(Image& image, std::span<const std::uint8_t> removed, std::span<const double> noise,

@@ -5,11 +5,21 @@
 namespace fovea::explain {
 namespace {
 
-double positive_perturbation(const Explained& e, const BaselineOptions& options) {
-  return perturbed(e, true, options).auc();
+// The area, and the hits over the share of removed units.
+Scored scored(const Perturbation& perturbation) {
+  std::vector<double> shares{0}, hits{perturbation.clean_hit ? 1.0 : 0.0};
+  for (std::size_t level = 0; level < perturbation.hits.size(); ++level) {
+    shares.push_back(static_cast<double>(level + 1) / 10);
+    hits.push_back(perturbation.hits[level] ? 1 : 0);
+  }
+  return {perturbation.auc(), shares, hits};
 }
-double negative_perturbation(const Explained& e, const BaselineOptions& options) {
-  return perturbed(e, false, options).auc();
+
+Scored positive_perturbation(const Explained& e, const BaselineOptions& options) {
+  return scored(perturbed(e, true, options));
+}
+Scored negative_perturbation(const Explained& e, const BaselineOptions& options) {
+  return scored(perturbed(e, false, options));
 }
 
 schema::Fields<BaselineOptions> perturbation_fields() {

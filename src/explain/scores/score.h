@@ -53,12 +53,23 @@ struct ScoreRule {
   std::vector<Need> needs = {};
 };
 
+/// What a score is of one sample; NaN where it is not defined.
+struct Scored {
+  double value = 0;
+  /// Of scores that are the area under a curve: what was watched over the share of changed units.
+  std::vector<double> shares = {}, watched = {};
+
+  Scored(double of_sample) : value(of_sample) {}
+  Scored(double of_sample, std::vector<double> x, std::vector<double> y)
+      : value(of_sample), shares(std::move(x)), watched(std::move(y)) {}
+};
+
 struct ScoreEntry : schema::Choice {
   static constexpr const char* kKind = "score";
   ScoreRule rule;
-  /// NaN where the score is not defined. Throws ConfigError where something is missing that the
-  /// rule says it needs, ShapeError where relevance does not fit the units or the text.
-  std::function<double(const Explained&, const schema::Component&)> score;
+  /// Throws ConfigError where something is missing that the rule says it needs, ShapeError where
+  /// relevance does not fit the units or the text.
+  std::function<Scored(const Explained&, const schema::Component&)> score;
 };
 
 /// All of scores.def.
@@ -69,14 +80,14 @@ namespace detail {
 /// Throws as ScoreEntry::score.
 void check_needs(const std::string& name, const ScoreRule& rule, const Explained& explained);
 
-template <class Options>
+template <class Options, class Result>
 ScoreEntry make_score(const std::string& name, std::string help, ScoreRule rule,
                       const schema::Fields<Options>& fields,
-                      double (*score)(const Explained&, const Options&)) {
+                      Result (*score)(const Explained&, const Options&)) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
   return {{name, std::move(help), shared},
           rule,
-          [=](const Explained& explained, const schema::Component& component) {
+          [=](const Explained& explained, const schema::Component& component) -> Scored {
             check_needs(name, rule, explained);
             return score(explained, shared->parse(component, name));
           }};
@@ -89,7 +100,7 @@ struct NoOptions {};
 
 }  // namespace fovea::explain
 
-/// FOVEA_SCORE(name, help, ScoreRule, Fields<Options>, double (*)(const Explained&, const
+/// FOVEA_SCORE(name, help, ScoreRule, Fields<Options>, double or Scored (*)(const Explained&, const
 /// Options&)): defines the entry that a line of scores.def refers to. Inside namespace
 /// fovea::explain.
 #define FOVEA_SCORE(name, help, rule, fields, function)             \

@@ -38,12 +38,19 @@ double ap_of(const std::vector<double>& scaled, std::span<const std::int64_t> la
   return std::isnan(ap) ? 0 : ap;
 }
 
-double segmentation_ap_score(const Explained& e, const NoOptions&) {
+// Of one image alone.
+SegmentationTest test_of(const Explained& e) {
   SegmentationTest test;
   const std::vector<double> map = enlarged(e.relevance, *e.units);
   std::vector<std::int64_t> labels;
   for (const std::uint8_t value : e.mask) labels.push_back(value != 0 ? 1 : 0);
-  return test.add(map, labels).ap;
+  test.add(map, labels);
+  return test;
+}
+
+double segmentation_ap_score(const Explained& e, const NoOptions&) { return test_of(e).mean_ap(); }
+double segmentation_miou_score(const Explained& e, const NoOptions&) {
+  return test_of(e).mean_iou();
 }
 
 }  // namespace
@@ -91,5 +98,10 @@ FOVEA_SCORE(segmentation_ap,
             "average precision of the map as a segmentation of the object and of the background",
             (ScoreRule{Better::kHigher, {Need::kMask}}), schema::Fields<NoOptions>{},
             segmentation_ap_score)
+FOVEA_SCORE(segmentation_miou,
+            "mean IoU of object and background in one image, the object being where the map is "
+            "above its mean",
+            (ScoreRule{Better::kHigher, {Need::kMask}}), schema::Fields<NoOptions>{},
+            segmentation_miou_score)
 
 }  // namespace fovea::explain

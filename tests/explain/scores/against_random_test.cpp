@@ -11,7 +11,7 @@
 using namespace fovea;
 using explain::against_random;
 using explain::Better;
-using explain::Verdict;
+using metrics::Verdict;
 using Numbers = std::vector<double>;
 
 TEST_CASE("against random: a method that is always better, its mirror, and chance", "[explain]") {

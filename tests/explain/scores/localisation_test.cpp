@@ -85,3 +85,13 @@ TEST_CASE("segmentation test: sums over images, ignored pixels left out", "[expl
   CHECK(flat.ap == Approx(2.0 / 3 * 2 / 3 + 1.0 / 3 * 3 / 6));
   CHECK_THROWS_AS(test.add(Map{0, 1}, std::vector<std::int64_t>{0, 7}), ConfigError);
 }
+
+TEST_CASE("segmentation test: mean IoU of one image as a score", "[explain]") {
+  explain::Explained e{.relevance = {0, 1, 4, 2}, .units = explain::Units(2, 2, 2, 2)};
+  e.mask = {0, 1, 1, 0};
+  // Above their mean are the last two: background and object have 1 of 3 pixels right each.
+  const explain::ScoreEntry& miou = explain::scores().find("segmentation_miou");
+  CHECK(miou.score(e, {miou.name, {}}).value == Approx(1.0 / 3));
+  e.mask = {0, 0, 1, 1};
+  CHECK(miou.score(e, {miou.name, {}}).value == 1);
+}

@@ -37,11 +37,11 @@ explain::Logits both() {
 TEST_CASE("scores: every one has help and a number where all it needs is there", "[explain]") {
   const explain::Questions questions(both(), 4);
   const Explained e = everything(questions);
-  CHECK(explain::scores().size() == 23);
+  CHECK(explain::scores().size() == 24);
   for (const explain::ScoreEntry& entry : explain::scores()) {
     INFO(entry.name);
     CHECK_FALSE(entry.help.empty());
-    CHECK(std::isfinite(entry.score(e, {entry.name, {}})));
+    CHECK(std::isfinite(entry.score(e, {entry.name, {}}).value));
     if (entry.rule.needs.empty()) continue;
     Explained bare;
     bare.relevance = e.relevance;
@@ -56,7 +56,7 @@ TEST_CASE("scores: options are read and refused by name", "[explain]") {
   const auto& saco = explain::scores().find("saco");
   CHECK(saco.rule.better == Better::kHigher);
   const auto score = [&](const schema::Value& options) {
-    return saco.score(e, {"saco", saco.fields->resolve_component(options, "saco")});
+    return saco.score(e, {"saco", saco.fields->resolve_component(options, "saco")}).value;
   };
   const auto groups = explain::relevance_groups(e.relevance, 2);
   CHECK(
@@ -84,7 +84,8 @@ TEST_CASE("scores: max_sensitivity takes the largest of its draws", "[explain]")
       largest = std::max(largest, std::abs(image.values[i] - e.image.values[i]));
     return ++draws == 3 ? std::vector<double>{2, -4, 8, 1} : e.relevance;
   };
-  CHECK(explain::scores().find("max_sensitivity").score(e, {"max_sensitivity", {}}) == Approx(1));
+  CHECK(explain::scores().find("max_sensitivity").score(e, {"max_sensitivity", {}}).value ==
+        Approx(1));
   CHECK(draws == 10);
   CHECK((largest > 0.1f && largest <= 0.2f));
 }

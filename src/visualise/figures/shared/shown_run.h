@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,6 +73,8 @@ struct ShownRun {
   std::function<std::vector<DenoisingStep>(std::int64_t label, std::int64_t count,
                                            std::uint64_t seed)>
       denoising = {};
+  /// The same network with weights as its initialiser draws them from a seed, on its device.
+  std::function<std::unique_ptr<models::Model>(std::int64_t seed)> fresh = {};
 };
 
 /// What a network reads, and on how many grids its blocks work.
