@@ -37,10 +37,9 @@ class ScorePrinter {
     next_ = now + (status_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(30000));
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-    std::string line =
-        fmt::format("{} explanations  {:.3g}/s", training::count_of_total(done, total), rate);
+    std::string line = training::count_of_total(done, total) + " explanations";
     if (rate > 0)
-      line += fmt::format("  left {}",
+      line += fmt::format("  {:.3g}/s  left {}", rate,
                           training::duration_text(static_cast<double>(total - done) / rate));
     status_ ? status_->show(line) : keep(line);
   }

@@ -25,7 +25,9 @@ double max_sensitivity_score(const Explained& e, const SensitivityOptions& optio
       const double uniform = 2 * static_cast<double>(noise.uniform(i)) - 1;
       image.values[i] = static_cast<float>(image.values[i] + options.radius * uniform);
     }
-    largest = std::max(largest, relative_change(e.relevance, e.explain(image)));
+    const double change = relative_change(e.relevance, e.explain(image));
+    if (std::isnan(change)) return change;
+    largest = std::max(largest, change);
   }
   return largest;
 }

@@ -89,3 +89,11 @@ TEST_CASE("scores: max_sensitivity takes the largest of its draws", "[explain]")
   CHECK(draws == 10);
   CHECK((largest > 0.1f && largest <= 0.2f));
 }
+
+TEST_CASE("scores: max_sensitivity of no relevance is not defined", "[explain]") {
+  const explain::Questions questions(both(), 4);
+  Explained e = everything(questions);
+  e.relevance = {0, 0, 0, 0};
+  const explain::ScoreEntry& entry = explain::scores().find("max_sensitivity");
+  CHECK(std::isnan(entry.score(e, {entry.name, {}}).value));
+}

@@ -37,11 +37,12 @@ std::string mark(const std::optional<AgainstRandom>& test, char than) {
   }
 }
 
-std::string cell_text(const ScoreCell& cell) {
+std::string cell_text(const ScoreCell& cell, std::int64_t samples) {
   const metrics::Estimate& e = cell.value;
   if (e.n == 0) return ".";
   std::string text = number(e.mean);
   if (e.n > 1) text += " ± " + number(e.high - e.mean);
+  if (e.n < samples) text += fmt::format(" ({})", e.n);
   return text + mark(cell.random, 'R') + mark(cell.first, '1');
 }
 
@@ -161,12 +162,14 @@ std::string score_table_text(const ScoredRuns& scored, const std::vector<ScoreRo
   for (const ScoreRow& row : rows) {
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells.push_back(name_of(scored, row));
-    for (const ScoreCell& cell : row.cells) cells.push_back(cell_text(cell));
+    for (const ScoreCell& cell : row.cells)
+      cells.push_back(cell_text(cell, std::ssize(scored.samples)));
   }
   std::string text = markdown ? markdown_table(table) : plain_table(table);
   text += fmt::format(
-      "\n{} of {} samples of {}; mean ± half of its 95 % interval over samples; \".\": no sample "
-      "has a value.\n"
+      "\n{} of {} samples of {}; mean ± half of its 95 % interval over samples, \"(5)\": over the "
+      "5 "
+      "in which it is defined, \".\": in none.\n"
       "R: better (>) or worse (<) than random relevance, 1: than the first row; paired sign-flip "
       "tests over samples, adjusted over the rows of a score (Holm), at {}.\n",
       scored.samples.size(), scored.available, scored.split, metrics::kAlpha);
