@@ -18,7 +18,7 @@ const ScoredRow& method_row(const ScoredRun& run, const std::string& method) {
                                [&](const ScoredRow& one) { return one.method == method; });
 }
 
-// The cells of one score, `chance` being the values of random relevance of each row's run.
+// Adds the cells of one score to every row.
 void add_cells(const ScoredRuns& scored, std::size_t s, std::vector<ScoreRow>& rows) {
   const Better better = scored.scores[s].score->rule.better;
   const std::vector<double> first = values_of(scored, rows.front(), s);
