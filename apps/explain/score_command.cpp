@@ -57,7 +57,8 @@ class ScorePrinter {
 }  // namespace
 
 int score_explanations(explain::ScoreRequest asked, const std::filesystem::path& out, bool quiet) {
-  install_stop_handlers();
+  install_stop_handlers("explain");
+  begin_work();
   std::optional<explain::ScoredRuns> scored;
   {
     ScorePrinter printer(quiet);

@@ -17,10 +17,11 @@ Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in) 
 }
 
 Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t groups) {
+  (void)shape.numel();  // throws where sizes are too large to be multiplied, as below
   const std::int64_t kernel = shape.part(2, shape.rank()).numel();
   const bool grouped = build.init == Init::kPvt;
   if (build.init == Init::kXavier) {
-    const double both = static_cast<double>((shape[0] + shape[1]) * kernel);
+    const double both = static_cast<double>(shape[0] + shape[1]) * static_cast<double>(kernel);
     const double bound = std::sqrt(6.0 / both);
     return ops::random_uniform(shape, -bound, bound, build.random, build.dtype, build.device);
   }
