@@ -100,7 +100,7 @@ void build_and_run(const models::Entry& entry, const Value& options) {
 
 }  // namespace
 
-TEST_CASE("sizes: no number of any network fills memory or takes long", "[models][host]") {
+TEST_CASE("sizes: no number of any network fills memory or takes long", "[models][host][long]") {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // What takes more memory ends with std::bad_alloc, which is no refusal.
   rlimit before{};
