@@ -122,6 +122,24 @@ TEST_CASE("init: texts in a table without a header", "[cli]") {
   CHECK_THAT(io::read_text(folder.path("own.json")), Catch::Contains(R"("header": false)"));
 }
 
+// All settings are the defaults of text_csv then.
+TEST_CASE("init: texts in tables whose columns are called text and label", "[cli]") {
+  const TestFolder folder("cli-init-plain-texts");
+  std::string table = "text,label\n";
+  for (int n = 0; n < 60; ++n)
+    table += fmt::format("a {} film {},{}\n", n % 2 == 0 ? "good" : "bad", n,
+                         n % 2 == 0 ? "pos" : "neg");
+  folder.write("data/train.csv", table);
+  folder.write("data/test.csv", table);
+  const CliResult made = run_cli(
+      "init", {"texts", folder.path("data").string(), "--out", folder.path("own.json").string()});
+  INFO(made.err);
+  CHECK(made.code == 0);
+  const CliResult tried = run_cli("train", {folder.path("own.json").string(), "--dry-run"});
+  INFO(tried.err);
+  CHECK(tried.code == 0);
+}
+
 TEST_CASE("init: folders that are not clear are refused, with what was expected", "[cli]") {
   const TestFolder folder("cli-init-refused");
   folder.write("empty/notes.md", "nothing");

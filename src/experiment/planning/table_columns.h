@@ -12,8 +12,9 @@ namespace fovea::experiment {
 bool is_table(const std::filesystem::path& file);
 
 struct TableColumns {
-  schema::Value settings;  // keys of text_csv that differ from its defaults
-  std::string remark;      // a sentence on what was chosen
+  schema::Value settings =
+      schema::Value::object();  // keys of text_csv that differ from its defaults
+  std::string remark;           // a sentence on what was chosen
 };
 /// By the names of the columns, else by what they hold: the class is what has fewest different
 /// values, texts are long and seldom the same. Throws FileError where that is not clear.
