@@ -94,8 +94,21 @@ std::string attention_metrics_help() {
   return fmt::format("{}", fmt::join(lines, "; "));
 }
 
+namespace {
+
+std::int64_t step_of(std::int64_t size) {
+  constexpr std::int64_t kMost = AttentionSample::kMost;
+  return std::max<std::int64_t>((size + kMost - 1) / kMost, 1);
+}
+
+}  // namespace
+
+std::int64_t AttentionSample::count_of(std::int64_t size) {
+  return (size + step_of(size) - 1) / step_of(size);
+}
+
 AttentionSample::AttentionSample(std::vector<std::string> names, std::int64_t size)
-    : names_(std::move(names)), step_(std::max<std::int64_t>((size + kMost - 1) / kMost, 1)) {}
+    : names_(std::move(names)), step_(step_of(size)) {}
 
 void AttentionSample::add(models::Model& model, const Tensor& input) {
   const autograd::NoGrad no_grad;

@@ -29,6 +29,8 @@ std::string attention_metrics_help();
 class AttentionSample {
  public:
   static constexpr std::int64_t kMost = 64;  // samples that are looked at
+  /// How many of `size` samples are.
+  static std::int64_t count_of(std::int64_t size);
 
   /// `names`: of attention_metrics(). `size`: samples of the part.
   AttentionSample(std::vector<std::string> names, std::int64_t size);

@@ -4,11 +4,7 @@
 namespace fovea::explain {
 namespace {
 
-struct ContributionOptions : MapLayerOption {
-  Through through = Through::kLayer;
-};
-
-Explanation contribution(const ExplanationRequest& request, const ContributionOptions& o) {
+Explanation contribution(const ExplanationRequest& request, const MapThroughOption& o) {
   const char* name = "contribution";
   const Subject& subject = request.subject;
   const Recording seen = record(subject, request.targets, Wanted::kValues, name);
@@ -31,19 +27,12 @@ Explanation contribution(const ExplanationRequest& request, const ContributionOp
   });
 }
 
-schema::Fields<ContributionOptions> contribution_fields() {
-  return map_layer_field<ContributionOptions>().add_enum(
-      "through", &ContributionOptions::through,
-      {{"layer", Through::kLayer}, {"rollout", Through::kRollout}},
-      "one layer, or a rollout of the shares of all of them");
-}
-
 }  // namespace
 
 FOVEA_EXPLANATION(contribution,
                   {.title = "shares of tokens in the output of an attention, projected on it",
                    .source = "arXiv 2606.07604",
                    .class_specific = false},
-                  contribution_fields(), contribution)
+                  map_through_fields("shares"), contribution)
 
 }  // namespace fovea::explain

@@ -22,6 +22,16 @@ schema::Fields<Options> map_layer_field() {
 
 /// One layer, or a rollout of what all of them give.
 enum class Through { kLayer, kRollout };
+struct MapThroughOption : MapLayerOption {
+  Through through = Through::kLayer;
+};
+/// `what`: "norms", what is rolled out.
+inline schema::Fields<MapThroughOption> map_through_fields(const std::string& what) {
+  return map_layer_field<MapThroughOption>().add_enum(
+      "through", &MapThroughOption::through,
+      {{"layer", Through::kLayer}, {"rollout", Through::kRollout}},
+      "one layer, or a rollout of the " + what + " of all of them");
+}
 
 /// An explanation of the patches (or words) of every sample, from `of_sample`: the relevance of the
 /// valid tokens behind the prefix.

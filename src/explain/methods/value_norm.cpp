@@ -4,11 +4,7 @@
 namespace fovea::explain {
 namespace {
 
-struct ValueNormOptions : MapLayerOption {
-  Through through = Through::kLayer;
-};
-
-Explanation value_norm(const ExplanationRequest& request, const ValueNormOptions& o) {
+Explanation value_norm(const ExplanationRequest& request, const MapThroughOption& o) {
   const char* name = "value_norm";
   const Subject& subject = request.subject;
   const Recording seen = record(subject, request.targets, Wanted::kValues, name);
@@ -32,19 +28,12 @@ Explanation value_norm(const ExplanationRequest& request, const ValueNormOptions
   });
 }
 
-schema::Fields<ValueNormOptions> value_norm_fields() {
-  return map_layer_field<ValueNormOptions>().add_enum(
-      "through", &ValueNormOptions::through,
-      {{"layer", Through::kLayer}, {"rollout", Through::kRollout}},
-      "one layer, or a rollout of the norms of all of them");
-}
-
 }  // namespace
 
 FOVEA_EXPLANATION(value_norm,
                   {.title = "norms of what tokens add to the output of an attention",
                    .source = "Kobayashi et al., 2020",
                    .class_specific = false},
-                  value_norm_fields(), value_norm)
+                  map_through_fields("norms"), value_norm)
 
 }  // namespace fovea::explain

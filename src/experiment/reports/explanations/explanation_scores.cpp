@@ -168,8 +168,7 @@ std::string score_table_text(const ScoredRuns& scored, const std::vector<ScoreRo
   std::string text = markdown ? markdown_table(table) : plain_table(table);
   text += fmt::format(
       "\n{} of {} samples of {}; mean ± half of its 95 % interval over samples, \"(5)\": over the "
-      "5 "
-      "in which it is defined, \".\": in none.\n"
+      "5 in which it is defined, \".\": in none.\n"
       "R: better (>) or worse (<) than random relevance, 1: than the first row; paired sign-flip "
       "tests over samples, adjusted over the rows of a score (Holm), at {}.\n",
       scored.samples.size(), scored.available, scored.split, metrics::kAlpha);
