@@ -64,7 +64,7 @@ double acceleration(std::span<const double> values, double mean) {
 Interval bca_interval(std::span<const double> values) {
   const bool finite =
       std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); });
-  if (values.size() < kLeastResampled || !finite ||
+  if (values.size() < kLeastResampled || values.size() > kMostResampled || !finite ||
       std::ranges::min(values) == std::ranges::max(values))
     return {std::nan(""), std::nan("")};
   constexpr std::size_t kMostWhole = 6;  // 46,656 resamples

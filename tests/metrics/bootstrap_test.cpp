@@ -28,4 +28,9 @@ TEST_CASE("bootstrap: no interval where it would say nothing", "[metrics]") {
   CHECK(std::isnan(bca_interval(std::vector<double>{1, 2, 3, 4}).low));
   CHECK(std::isnan(bca_interval(std::vector<double>{2, 2, 2, 2, 2}).low));
   CHECK(std::isnan(bca_interval(std::vector<double>{1, 2, NAN, 3, 4}).high));
+  std::vector<double> many(kMostResampled + 1, 1.0);
+  many[0] = 2;
+  CHECK(std::isnan(bca_interval(many).low));
+  many.pop_back();
+  CHECK(bca_interval(many).low == Approx(1).margin(0.01));
 }
