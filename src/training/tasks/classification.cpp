@@ -147,7 +147,9 @@ Classification::Evaluation Classification::evaluate(data::Split split,
     append(result.indices, batch.indices);
     result.confusion.add(truth, predicted);
     width = logits.size(1);
-    for (std::size_t i = 0; i < batch.indices.size() && !attention_.empty(); ++i) {
+    // (A mean of several networks attends to nothing.)
+    const bool attends = !attention_.empty() && !has_members();
+    for (std::size_t i = 0; i < batch.indices.size() && attends; ++i) {
       if (attention.wants(batch.indices[i]))
         attention.add(model(), ops::slice(input_of(batch), 0, static_cast<std::int64_t>(i), 1));
     }

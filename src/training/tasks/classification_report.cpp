@@ -1,9 +1,11 @@
 // What is said of a classification: accuracy by class, the confusion matrix, scores of
 // each sample, calibration.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
+#include "explain/diagnostics/attention_metrics.h"
 #include "metrics/classes/calibration.h"
 #include "training/store/run_state.h"
 #include "training/tasks/classification.h"
@@ -66,6 +68,17 @@ void add_undefined(Report& report) {
   }
 }
 
+// Attention is looked at in some of the samples that the other metrics are of.
+void add_attention(Report& report, const std::vector<std::string>& names, bool of_mean) {
+  const std::int64_t all = std::ssize(report.indices);
+  const std::int64_t looked_at = explain::AttentionSample::count_of(all);
+  if (names.empty() || (looked_at == all && !of_mean)) return;
+  const std::string what = of_mean
+                               ? "the mean of several networks has none; each of them has its own"
+                               : fmt::format("of {} of the {} samples", looked_at, all);
+  report.lines.push_back(fmt::format("{}: {}", fmt::join(names, ", "), what));
+}
+
 }  // namespace
 
 Report Classification::report(const ReportRequest& request) {
@@ -86,6 +99,7 @@ Report Classification::report(const ReportRequest& request) {
   report.details.set("confusion", to_value(*report.confusion));
   add_calibration(report, clean.predictions);
   add_undefined(report);
+  add_attention(report, attention_, has_members());
   report.scores =
       ScoreRows{clean.predictions.width, std::move(clean.logits),
                 std::move(clean.predictions.labels), std::move(clean.predictions.predictions)};

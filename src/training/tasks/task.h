@@ -166,6 +166,8 @@ class Task {
   /// What scores and reports are made of: outputs on the host, of a dense network by the inferer;
   /// of a detector, which makes boxes of them, they stay where they are.
   models::Outputs infer(const data::Batch& batch);
+  /// Whether outputs are means over several networks.
+  bool has_members() const { return !members_.empty(); }
   /// The same of samples of a split, with the members' share.
   models::Outputs infer(data::Split split, const data::Batch& batch);
   /// What a network would give for these probabilities, as probabilities_of() makes them. Throws

@@ -23,6 +23,10 @@ TEST_CASE("attention metrics: names are distinct and explained", "[explain]") {
 }
 
 TEST_CASE("attention metrics: at most 64 samples, evenly spaced", "[explain]") {
+  CHECK(AttentionSample::count_of(64) == 64);
+  CHECK(AttentionSample::count_of(65) == 33);  // every second one
+  CHECK(AttentionSample::count_of(355) == 60);
+  CHECK(AttentionSample::count_of(0) == 0);
   const AttentionSample few({"sink_rate"}, 64), many({"sink_rate"}, 1000), none({"sink_rate"}, 0);
   int wanted = 0;
   for (std::int64_t i = 0; i < 1000; ++i) wanted += many.wants(i) ? 1 : 0;

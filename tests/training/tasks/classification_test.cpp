@@ -277,6 +277,24 @@ TEST_CASE("image classification: diagnostics of attention are measured where the
   CHECK((rank >= 1 && rank <= 5));
   CHECK(metrics::value_of(measured(20), "attention_entropy") == Approx(entropy).epsilon(1e-6));
   CHECK(metrics::value_of(seven, "sink_rate") >= 0);
+
+  // 20 samples are all looked at; the mean of two networks has no attention.
+  options.train.eval_batch_size = 7;
+  Classification task(*model, std::make_shared<BatchSource>(splits, options));
+  Classification other(*model, std::make_shared<BatchSource>(splits, options));
+  task.add_metrics({{"sink_rate"}});
+  const auto said = [&] {
+    std::string lines;
+    for (const std::string& line : task.report({.split = data::Split::kTest}).lines)
+      lines += line + "\n";
+    return lines;
+  };
+  CHECK_THAT(said(), !Catch::Contains("sink_rate"));
+  task.set_members({&other});
+  CHECK_THAT(said(), Catch::Contains("sink_rate: the mean of several networks has none"));
+  CHECK(std::isnan(
+      metrics::value_of(task.evaluate_in_full(data::Split::kTest).metrics, "sink_rate")));
+
   const auto asked =
       training::tasks().find("image_classification").asked_metrics({{"sink_rate", "ece"}}, {});
   REQUIRE(asked.size() == 2);
