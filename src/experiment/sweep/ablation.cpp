@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -12,6 +10,7 @@
 #include "base/suggest.h"
 #include "experiment/file/changes.h"
 #include "experiment/sweep/ablation_file.h"
+#include "experiment/sweep/column_numbers.h"
 #include "experiment/tables/row_errors.h"
 #include "schema/compare.h"
 #include "schema/load.h"
@@ -138,22 +137,10 @@ class Planner {
 
   std::map<std::string, double> by_column(const Value& of_file, const std::string& flag,
                                           const std::vector<std::string>& of_line) const {
-    std::map<std::string, double> all;
+    std::map<std::string, double> all = numbers_by_column(flag, of_line);
     const bool moved = overrides_.folds > 0 && !fields_.folds;
     for (const auto& member : of_file.members())
-      all[moved ? of_val(member.key) : member.key] = member.value.as_double();
-    for (const std::string& text : of_line) {
-      const std::size_t cut = text.find('=');
-      double number = 0;
-      const char* end = text.data() + text.size();
-      const bool read = cut != std::string::npos && cut > 0 &&
-                        std::from_chars(text.data() + cut + 1, end, number).ptr == end;
-      FOVEA_CHECK(read && number > 0 && std::isfinite(number), ConfigError,
-                  fmt::format("{}: expected COLUMN=NUMBER with a number above 0, such as "
-                              "test_top1=0.5, got \"{}\"",
-                              flag, text));
-      all[text.substr(0, cut)] = number;
-    }
+      all.emplace(moved ? of_val(member.key) : member.key, member.value.as_double());
     return all;
   }
 
