@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "common/app.h"
 #include "common/shown_flags.h"
+#include "data/augment/noise.h"
 #include "explain/pictures/explained_runs.h"
 #include "explain/score_command.h"
 
@@ -18,7 +19,8 @@ struct Arguments {
   std::vector<std::string> methods, options, scores;
   explain::ExplainedRuns asked;  // without runs and methods
   std::int64_t seed = 1, limit = 100, random_seeds = 5;
-  std::int64_t batch_size = 0;  // 0: the usual one
+  std::int64_t batch_size = 0;                          // 0: the usual one
+  data::NoiseLevel noise = {.type = "", .level = 0.2};  // no type: none
   std::string out = "explanations";
 };
 
@@ -34,6 +36,7 @@ int run_scores(const Arguments& args, const apps::Common& common) {
        .options = args.options,
        .target = args.asked.target,
        .limit = args.limit,
+       .noise = args.noise.type.empty() ? std::nullopt : std::optional(args.noise),
        .seed = static_cast<std::uint64_t>(args.seed),
        .random_seeds = args.random_seeds,
        .batch_size = args.batch_size > 0 ? args.batch_size : 128},
@@ -109,6 +112,14 @@ int main(int argc, char** argv) {
                  "with --score: samples, spread evenly over the split (default: 100)")
       .range(1, 2147483647)
       .needs(score);
+  const apps::Option noise =
+      cli.add_option("--noise", args.noise.type,
+                     "with --score: corruption of every image, the same for all runs (fovea eval "
+                     "--help has the types)")
+          .value("TYPE")
+          .needs(score);
+  cli.add_option("--level", args.noise.level, "level of --noise, between 0 and 1 (default: 0.2)")
+      .needs(noise);
   cli.add_option("--random-seeds", args.random_seeds,
                  "with --score: draws of random relevance, whose mean counts (default: 5)")
       .range(1, 1000)

@@ -69,16 +69,20 @@ int score_explanations(explain::ScoreRequest asked, const std::filesystem::path&
     asked.stop = [] { return stop_requested().load(std::memory_order_relaxed); };
     scored = explain::score_runs(asked);
   }
-  const std::vector<explain::ScoreRow> rows = explain::score_table(*scored);
+  const experiment::ScoredTables tables = experiment::scored_tables(*scored);
+  schema::Value noise;
+  if (asked.noise)
+    noise = schema::Value::object({{"type", asked.noise->type}, {"level", asked.noise->level}});
   const schema::Value settings =
       schema::Value::object({{"target", asked.target},
+                             {"noise", noise},
                              {"seed", static_cast<std::int64_t>(asked.seed)},
                              {"random_seeds", asked.random_seeds},
                              {"batch_size", asked.batch_size},
                              {"options", schema::Value::array(asked.options)}});
   const std::vector<std::string> files =
-      experiment::write_explanation_scores(out, *scored, rows, settings);
-  fmt::print("{}", experiment::score_table_text(*scored, rows, false));
+      experiment::write_explanation_scores(out, *scored, tables, settings);
+  fmt::print("{}", experiment::score_table_text(*scored, tables, false));
   if (!quiet) fmt::print("wrote {} in {}\n", fmt::join(files, ", "), out.string());
   return 0;
 }

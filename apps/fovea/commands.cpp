@@ -63,7 +63,7 @@ const std::vector<Command>& commands() {
        "fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2"},
       {"visualise-attention", "draw attention rollouts of runs side by side, and a page to explore",
        "fovea visualise-attention runs/dgvit runs/vit --heads"},
-      {"explain", "what spoke for a class in images and texts, by twenty methods",
+      {"explain", "what spoke for a class in images and texts, by over twenty methods",
        "fovea explain runs/dgvit runs/vit --input 7 --method rollout,generic_attention"},
       {"inspect", "parameters, multiply-adds, memory, settings, profile, curves, keys",
        "fovea inspect experiments/smoke/dgvit.json --profile"},

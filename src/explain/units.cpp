@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "explain/subject.h"
 
 namespace fovea::explain {
 
@@ -36,6 +39,13 @@ std::vector<double> Units::pooled(std::span<const double> pixels) const {
   for (std::size_t p = 0; p < pixels.size(); ++p)
     sums[static_cast<std::size_t>(unit[p])] += pixels[p];
   return sums;
+}
+
+Units units_of(const Subject& subject) {
+  constexpr std::int64_t kUnits = 14;
+  const GridSize size = subject.size(), grid = subject.grid();
+  if (grid.count() > 0) return {grid.h, grid.w, size.h, size.w};
+  return {std::min(kUnits, size.h), std::min(kUnits, size.w), size.h, size.w};
 }
 
 }  // namespace fovea::explain

@@ -8,6 +8,8 @@
 
 namespace fovea::explain {
 
+class Subject;
+
 /// The rows of a grid are those of an image from floor(i H / rows) on to below floor((i + 1) H /
 /// rows), its columns likewise; units count row by row.
 struct Units {
@@ -24,5 +26,9 @@ struct Units {
   /// unless there is a value for every pixel.
   std::vector<double> pooled(std::span<const double> pixels) const;
 };
+
+/// The units of the images of a subject: the patches of a network with tokens of one grid, else
+/// 14 x 14 equal blocks, or as many as there are pixels.
+Units units_of(const Subject& subject);
 
 }  // namespace fovea::explain

@@ -166,3 +166,51 @@ TEST_CASE("explain: scores of methods beside random relevance", "[cli]") {
   check_refusal(run_cli("explain", {run, "--limit", "3"}), 2, "--score");
   check_refusal(run_cli("explain", {run}), 2, "expected --method");
 }
+
+TEST_CASE("explain: scores under noise, and over seeds", "[cli]") {
+  const TestFolder folder("cli-explain-seeds");
+  const auto vit = [&](const std::string& name, int seed, const std::string& attention) {
+    return trained(folder, fmt::format("{}-{}", name, seed),
+                   fmt::format(R"({{"name": "{}", "seed": {},
+      "dataset": {{"type": "digits", "root": "{}/datasets/digits",
+                   "limit": {{"train": 64, "test": 20}}}},
+      "model": {{"type": "vit", "patch_size": 2, "embed_dim": 16, "depth": 1,
+                 "attention": {{"type": "{}", "num_heads": 2}}}},
+      "train": {{"epochs": 1, "batch_size": 32}}}})",
+                               name, seed, source_dir(), attention));
+  };
+  const std::string first = vit("soft", 1, "softmax"), second = vit("soft", 2, "softmax"),
+                    other = vit("diff", 1, "differential");
+  const auto score = [&](std::vector<std::string> words) {
+    words.insert(words.end(),
+                 {"--score", "saco,effective", "--method", "rollout,centre", "--limit", "7",
+                  "--random-seeds", "2", "--out", folder.path("scored").string()});
+    return run_cli("explain", words);
+  };
+  const CliResult made = score({first, second, other});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.out, Catch::Contains("soft: rollout ") && Catch::Contains("diff: centre ") &&
+                           Catch::Contains("Over up to 2 runs") &&
+                           Catch::Contains("with 2 runs p is 0.5 at best, 6 are needed"));
+  const auto record = [&] {
+    return schema::parse(io::read_text(folder.path("scored/scores.json")), "scores.json");
+  };
+  const schema::Value clean = record();
+  REQUIRE(clean.at("over_seeds").size() == 6);
+  CHECK(clean.at("over_seeds").at(0).at("runs").as_int() == 2);
+  CHECK(clean.at("noise").is_null());
+  const CliResult noisy = score({first, "--noise", "gaussian", "--level", "0.4"});
+  INFO(noisy.err);
+  REQUIRE(noisy.code == 0);
+  CHECK_THAT(noisy.out, Catch::Contains("7 of 20 samples of test under gaussian 0.4"));
+  CHECK(record().at("noise").at("type").as_string() == "gaussian");
+  const auto saco = [](const schema::Value& of) {
+    return of.at("rows").at(0).at("scores").at("saco").at("value").at("mean").as_double();
+  };
+  CHECK(saco(record()) != saco(clean));
+
+  check_refusal(score({first, "--noise", "gausian"}), 2, "gaussian");
+  check_refusal(score({first, "--noise", "gaussian", "--level", "1.5"}), 2, "level");
+  check_refusal(score({first, "--level", "0.5"}), 2, "--noise");
+}

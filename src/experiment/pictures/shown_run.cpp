@@ -15,6 +15,7 @@
 #include "experiment/pictures/denoising_steps.h"
 #include "experiment/pictures/volume_case.h"
 #include "experiment/pictures/volume_rollouts.h"
+#include "experiment/run/run_draw.h"
 #include "training/selection.h"
 #include "training/store/model_file.h"
 #include "training/tasks/task_registry.h"
@@ -38,13 +39,17 @@ std::vector<std::string> names_of(const std::vector<std::string>& paths) {
   return distinct(std::move(names));
 }
 
+std::vector<std::string> experiment_names(const std::vector<Opened>& opened) {
+  std::vector<std::string> names;
+  for (const Opened& one : opened) names.push_back(one.run->experiment().name);
+  return visualise::without_sweep(std::move(names));
+}
+
 // By their experiments; networks of one experiment are told apart by their folders or files of
 // weights.
 std::vector<std::string> titles_of(const std::vector<Opened>& opened,
                                    const std::vector<std::string>& paths) {
-  std::vector<std::string> titles;
-  for (const Opened& one : opened) titles.push_back(one.run->experiment().name);
-  titles = visualise::without_sweep(std::move(titles));
+  std::vector<std::string> titles = experiment_names(opened);
   std::map<std::string, int> count;
   for (const std::string& title : titles) ++count[title];
   for (std::size_t i = 0; i < titles.size(); ++i) {
@@ -170,7 +175,8 @@ std::vector<Opened> open_shown(const ShownPaths& paths) {
 
 std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
                                  const std::vector<std::string>& paths, const std::string& split) {
-  const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);
+  const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths),
+                                 experiments = experiment_names(opened);
   std::vector<ShownRun> all;
   for (std::size_t i = 0; i < opened.size(); ++i) {
     const std::vector<data::Split> parts = opened[i].run->task().source().parts();
@@ -180,6 +186,8 @@ std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
     all.push_back(shown(opened[i], part));
     all.back().name = names[i];
     all.back().title = titles[i];
+    const RunDraw draw = run_draw(opened[i].run->config());
+    all.back().configuration = {experiments[i], draw.settings, draw.draw};
   }
   return all;
 }

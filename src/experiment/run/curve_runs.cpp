@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/parts/split.h"
 #include "experiment/file/experiment.h"
-#include "experiment/file/experiment_kind.h"
+#include "experiment/run/run_draw.h"
 #include "experiment/run/runner.h"
 #include "schema/load.h"
 #include "visualise/plots/run_names.h"
@@ -22,8 +21,7 @@ namespace {
 struct CurveRun {
   std::filesystem::path folder;
   std::string name;
-  std::string settings;  // what results depend on, but for the draw
-  std::string draw;      // seed and fold
+  RunDraw draw;
   std::vector<metrics::MetricInfo> metrics;
 };
 
@@ -61,20 +59,7 @@ std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder,
 CurveRun described_run(const std::filesystem::path& folder) {
   const schema::Value config = load_config(folder);
   const Experiment e = parse(config);
-  schema::Value settings =
-      identity(experiment_kind(), config, {.places = schema::Places::kIgnored});
-  settings.set("seed", schema::Value());
-  settings.set("name", schema::Value());
-  std::string draw = fmt::format("{}", e.seed);
-  constexpr const char* kFold = "dataset.split.fold";
-  if (const schema::Value* given = schema::find_path(settings, kFold);
-      given != nullptr && given->is_string()) {
-    if (const auto fold = data::parse_fold(given->as_string())) {
-      draw += fmt::format(" {}", fold->index);
-      schema::set_path(settings, kFold, fmt::format("of {}", fold->count));
-    }
-  }
-  return {folder, e.name, settings.dump(0), draw, metrics_of(e)};
+  return {folder, e.name, run_draw(config), metrics_of(e)};
 }
 
 }  // namespace
@@ -95,16 +80,16 @@ CurveRuns curve_runs(const std::vector<std::string>& folders) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::size_t g = 0;
     while (g < result.groups.size() &&
-           !(result.groups[g].name == names[i] && settings[g] == runs[i].settings &&
-             !draws[g].contains(runs[i].draw)))
+           !(result.groups[g].name == names[i] && settings[g] == runs[i].draw.settings &&
+             !draws[g].contains(runs[i].draw.draw)))
       ++g;
     if (g == result.groups.size()) {
       result.groups.push_back({names[i], {}});
       draws.emplace_back();
-      settings.push_back(runs[i].settings);
+      settings.push_back(runs[i].draw.settings);
     }
     result.groups[g].runs.push_back({names[i], runs[i].folder, runs[i].metrics});
-    draws[g].insert(runs[i].draw);
+    draws[g].insert(runs[i].draw.draw);
   }
   std::multiset<std::string> used;
   for (const visualise::SeedRuns& group : result.groups) used.insert(group.name);

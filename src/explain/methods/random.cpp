@@ -1,7 +1,5 @@
 // Relevance that knows nothing: what any method has to be better than. explain A.17.
-#include <algorithm>
-
-#include "explain/methods/method.h"
+#include "explain/methods/controls.h"
 
 namespace fovea::explain {
 namespace {
@@ -9,14 +7,8 @@ namespace {
 struct RandomOptions {};
 
 Explanation random_relevance(const ExplanationRequest& request, const RandomOptions&) {
-  constexpr std::int64_t kUnits = 14;
   const Subject& subject = request.subject;
-  const GridSize size = subject.size();
-  Explanation result{{},
-                     subject.reads_text() ? size
-                     : subject.grid().count() > 0
-                         ? subject.grid()
-                         : GridSize{std::min(kUnits, size.h), std::min(kUnits, size.w)}};
+  Explanation result{{}, control_grid(subject)};
   const RandomStream stream = request.random.fork("random");
   const auto count = static_cast<std::uint64_t>(subject.batch() * result.grid.count());
   for (std::uint64_t i = 0; i < count; ++i) {

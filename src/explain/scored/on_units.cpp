@@ -1,15 +1,8 @@
 #include "explain/scored/on_units.h"
 
-#include <algorithm>
+#include <span>
 
 namespace fovea::explain {
-
-Units units_of(const Subject& subject) {
-  constexpr std::int64_t kUnits = 14;
-  const GridSize size = subject.size(), grid = subject.grid();
-  if (grid.count() > 0) return {grid.h, grid.w, size.h, size.w};
-  return {std::min(kUnits, size.h), std::min(kUnits, size.w), size.h, size.w};
-}
 
 std::vector<double> on_units(const Explanation& found, std::int64_t i, const Units& units) {
   const GridSize grid = found.grid;

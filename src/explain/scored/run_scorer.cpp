@@ -71,7 +71,7 @@ RunScorer::RunScorer(const ScoreRequest& asked, const ShownRun& run,
       judges_(judges_of(run)),
       questions_(logits_of(run.model), asked.batch_size),
       colours_(colours_of(run)),
-      result_{run.name, run.title, run.weights, {}, {}, {}} {
+      result_{run.name, run.title, run.weights, run.configuration, {}, {}, {}} {
   if (asks_for(scores, Need::kRandomised)) {
     FOVEA_CHECK(run.fresh, ConfigError,
                 fmt::format("{}: how its network is made anew is not known; expected a run, a file "
@@ -106,7 +106,7 @@ std::vector<RunScorer::Batch> RunScorer::batches_of(
       one.shape = {std::ssize(one.ids)};
     } else {
       data::Sample sample = run_.samples.blank();
-      run_.samples.prepare(i, {}, sample);
+      run_.samples.prepare(i, {.seed = asked_.seed, .corruption = asked_.noise}, sample);
       const Tensor image = sample.at("image");
       const auto values = image.values<float>();
       one.pixels.assign(values.begin(), values.end());

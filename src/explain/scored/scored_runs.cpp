@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "data/augment/corruptions.h"
 #include "explain/scored/run_scorer.h"
 
 namespace fovea::explain {
@@ -38,6 +39,16 @@ std::vector<std::int64_t> samples_of(const ScoreRequest& asked) {
                             run.name, asked.runs.front().name));
   }
   return samples;
+}
+
+void check_noise(const ScoreRequest& asked) {
+  if (!asked.noise) return;
+  for (const ShownRun& run : asked.runs) {
+    FOVEA_CHECK(
+        judges_of(run) != Judges::kTexts && !run.samples.noise_types().empty(), ConfigError,
+        fmt::format("--noise: is of images, and {} has none that can be corrupted", run.name));
+  }
+  data::corruption_from_name(asked.noise->type);
 }
 
 std::vector<std::string> split_options(const ScoreRequest& asked, bool of_scores) {
@@ -85,11 +96,13 @@ ScoredRuns score_runs(const ScoreRequest& asked) {
         judges_of(run) == judges, ConfigError,
         fmt::format("{}: has another task than {}; score them apart", run.name, first.name));
   }
+  check_noise(asked);
   std::vector<std::string> left_out;
   ScoredRuns result{
       .scores = asked_scores(asked.scores, split_options(asked, true), judges, left_out),
       .split = std::string(data::name_of(first.split)),
       .available = first.samples.size(),
+      .noise = asked.noise,
       .samples = {},
       .runs = {}};
   for (const std::string& line : left_out) asked.note(line);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "data/augment/noise.h"
 #include "explain/scored/asked_scores.h"
 #include "visualise/figures/shared/shown_run.h"
 
@@ -19,6 +21,8 @@ struct ScoreRequest {
   /// The class that is explained, as target_of().
   std::string target = "predicted";
   std::int64_t limit = 100;  // samples, spread evenly over the split
+  /// A corruption of every image; it is the same for all runs.
+  std::optional<data::NoiseLevel> noise = {};
   std::uint64_t seed = 1;
   std::int64_t random_seeds = 5;
   std::int64_t batch_size = 128;  // inputs in a pass
@@ -40,6 +44,7 @@ struct ScoredRow {
 
 struct ScoredRun {
   std::string name, title, weights;
+  visualise::Configuration configuration = {};
   std::vector<std::string> targets;  // names of the explained classes, for each sample
   std::vector<ScoredRow> methods, random;
 };
@@ -47,13 +52,15 @@ struct ScoredRun {
 struct ScoredRuns {
   std::vector<AskedScore> scores;
   std::string split;
-  std::int64_t available = 0;        // samples of the split
+  std::int64_t available = 0;  // samples of the split
+  std::optional<data::NoiseLevel> noise = {};
   std::vector<std::string> samples;  // those that were looked at, by their names
   std::vector<ScoredRun> runs;
 };
 
 /// Throws ConfigError, naming the run, for runs of different kinds or samples, and for methods and
-/// scores that are not defined for one; Interrupted where it is stopped.
+/// scores that are not defined for one, and for noise that its images have not; Interrupted where
+/// it is stopped.
 ScoredRuns score_runs(const ScoreRequest& asked);
 
 }  // namespace fovea::explain

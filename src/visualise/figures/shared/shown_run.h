@@ -41,6 +41,14 @@ struct DenoisingStep {
   Tensor x, x_start;
 };
 
+/// Runs of one configuration differ by what was drawn alone: their seed, and the fold of their
+/// data.
+struct Configuration {
+  std::string name;      // of the experiment; of a row of a sweep without the sweep's name
+  std::string settings;  // all that results depend on, but for the draw
+  std::string draw;      // seed and fold
+};
+
 /// What it refers to outlives it.
 struct ShownRun {
   std::string name;     // of its folder or file
@@ -75,6 +83,7 @@ struct ShownRun {
       denoising = {};
   /// The same network with weights as its initialiser draws them from a seed, on its device.
   std::function<std::unique_ptr<models::Model>(std::int64_t seed)> fresh = {};
+  Configuration configuration = {};
 };
 
 /// What a network reads, and on how many grids its blocks work.

@@ -1,0 +1,13 @@
+#include "explain/methods/controls.h"
+
+#include "explain/units.h"
+
+namespace fovea::explain {
+
+GridSize control_grid(const Subject& subject) {
+  if (subject.reads_text()) return subject.size();
+  const Units units = units_of(subject);
+  return {units.rows, units.cols};
+}
+
+}  // namespace fovea::explain
