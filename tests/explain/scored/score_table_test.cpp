@@ -20,12 +20,16 @@ explain::AskedScore asked(const std::string& name) {
 // Deletion (lower is better) and effective (no direction) of two methods on eight samples.
 explain::ScoredRuns two_methods() {
   const Numbers chance = {5, 5, 5, 5, 5, 5, 5, 5}, size = {1, 2, 3, 4, 5, 6, 7, 8};
-  explain::ScoredRuns scored{
-      .scores = {asked("deletion"), asked("effective")},
-      .split = "test",
-      .available = 8,
-      .samples = std::vector<std::string>(8, "sample"),
-      .runs = {{"run", "run", "", std::vector<std::string>(8, "cat"), {}, {}}}};
+  explain::ScoredRuns scored{.scores = {asked("deletion"), asked("effective")},
+                             .split = "test",
+                             .available = 8,
+                             .samples = std::vector<std::string>(8, "sample"),
+                             .runs = {{.name = "run",
+                                       .title = "run",
+                                       .weights = "",
+                                       .targets = std::vector<std::string>(8, "cat"),
+                                       .methods = {},
+                                       .random = {}}}};
   const auto row = [&](const std::string& method, Numbers deletion) {
     return ScoredRow{method, {std::move(deletion), size}, {{}, {}}};
   };
