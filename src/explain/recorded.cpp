@@ -1,6 +1,7 @@
 #include "explain/recorded.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -19,17 +20,22 @@ bool is_map(const std::string& name) {
   return name == "attn" || name == "reduced_attn" || name == "unit_attn";
 }
 
+// Of a map (b, c, h, w), or (b, c, d, h, w).
+GridSize grid_of(const Tensor& map) {
+  return {map.size(-2), map.size(-1), map.rank() == 5 ? map.size(2) : 1};
+}
+
 // The grid of so many keys: one for every s x s tokens, or pooled to a square.
 GridSize keys_of(const GridSize& grid, std::int64_t keys, const std::string& module) {
+  if (grid.count() == keys) return grid;
   const auto root = [](double x) { return static_cast<std::int64_t>(std::lround(std::sqrt(x))); };
   const std::int64_t s = std::max<std::int64_t>(
       1, root(static_cast<double>(grid.count()) / static_cast<double>(keys)));
   GridSize found{grid.h / s, grid.w / s};
   const std::int64_t side = root(static_cast<double>(keys));
   if (found.count() != keys) found = {side, side};
-  FOVEA_CHECK(
-      found.count() == keys, ShapeError,
-      fmt::format("{}: {} keys for {} x {} tokens lie on no grid", module, keys, grid.h, grid.w));
+  FOVEA_CHECK(found.count() == keys, ShapeError,
+              fmt::format("{}: {} keys for {} tokens lie on no grid", module, keys, text_of(grid)));
   return found;
 }
 
@@ -42,18 +48,9 @@ std::vector<double> item_of(const Tensor& x, std::int64_t item) {
   return host_doubles(x.rows(item, item + 1));
 }
 
-// Which tokens of a sample are valid: those of the prefix, and words.
-std::vector<std::uint8_t> valid_tokens(const Subject& subject, std::int64_t item) {
-  const std::int64_t n = subject.input().size(1);
-  std::vector<std::uint8_t> valid(as_index(subject.layout().prefix), 1);
-  const auto first = subject.valid().begin() + item * n;
-  valid.insert(valid.end(), first, first + n);
-  return valid;
-}
-
 visualise::AttentionMap cropped(const Subject& subject, visualise::AttentionMap map,
                                 std::int64_t item) {
-  return subject.reads_text() ? visualise::crop(map, valid_tokens(subject, item)) : map;
+  return subject.reads_text() ? visualise::crop(map, subject.valid_tokens(item)) : map;
 }
 
 void check_whole(const RecordedLayer& layer, const std::string& method) {
@@ -109,8 +106,8 @@ std::vector<RecordedLayer> layers_of(const Probe& probe, bool values, const std:
       layers.push_back(layer);
     }
     // The features of a block, which know its grid, come behind its map.
-    if (record.name == "features" && record.value.rank() == 4) {
-      const GridSize grid{record.value.size(2), record.value.size(3)};
+    if (record.name == "features" && record.value.rank() >= 4) {
+      const GridSize grid = grid_of(record.value);
       for (; without_grid < layers.size(); ++without_grid) {
         RecordedLayer& layer = layers[without_grid];
         layer.grid = grid;
@@ -122,6 +119,12 @@ std::vector<RecordedLayer> layers_of(const Probe& probe, bool values, const std:
 }
 
 }  // namespace
+
+std::vector<std::int64_t> RecordedLayer::places() const {
+  if (!in_units()) return {};
+  const auto read = map.tokens.host_values<std::int64_t>();
+  return {read.begin(), read.end()};
+}
 
 Recording record(const Subject& subject, const std::vector<std::int64_t>& targets, Wanted wanted,
                  const std::string& method) {
@@ -164,47 +167,15 @@ GradedMap graded_map_of(const Subject& subject, const RecordedLayer& layer, std:
   return both;
 }
 
-HeadValues head_values_of(const Subject& subject, const RecordedLayer& layer, std::int64_t item,
-                          const std::string& method) {
-  const Probe::Behind& behind = layer.attended.behind;
-  FOVEA_CHECK(behind.proj.defined(), ConfigError,
-              fmt::format("{}: what {} does behind its values is not linear; expected an output "
-                          "projection, or a norm of heads and then one",
-                          method, layer.module));
-  HeadValues x;
-  x.map = map_of(subject, layer, item, method);
-  x.width = layer.attended.values.size(3);
-  const std::vector<double> all = item_of(layer.attended.values, item);
-  const std::int64_t heads = x.map.heads, n = layer.map.value.size(2);
-  const std::vector<std::uint8_t> valid = subject.reads_text()
-                                              ? valid_tokens(subject, item)
-                                              : std::vector<std::uint8_t>(as_index(n), 1);
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      const auto first = all.begin() + (h * n + j) * x.width;
-      if (valid[as_index(j)] != 0) x.values.insert(x.values.end(), first, first + x.width);
-    }
-  }
-  x.proj = host_doubles(behind.proj);
-  x.norm = behind.norm;
-  if (behind.norm_weight.defined()) x.norm_weight = host_doubles(behind.norm_weight);
-  x.norm_eps = behind.norm_eps;
-  x.factor = behind.factor;
-  return x;
-}
-
 TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing weighing) {
   const Tensor& map = layer.map.value;
   const std::int64_t heads = map.size(1);
   const std::int64_t units = layer.in_units() ? map.size(2) : 1;
   const std::int64_t rows = map.size(-2), keys = map.size(-1);
-  std::vector<std::int64_t> places;
-  if (layer.in_units()) {
-    const auto read = layer.map.tokens.host_values<std::int64_t>();
-    places.assign(read.begin(), read.end());
-  }
+  std::vector<std::int64_t> places = layer.places();
   std::vector<double> gradient;
-  if (weighing != Weighing::kRollout) gradient = unit_gradient(layer, item, places);
+  if (weighing != Weighing::kRollout && weighing != Weighing::kWeights)
+    gradient = unit_gradient(layer, item, places);
   std::vector<double> mean = mean_over_heads(item_of(map, item), gradient, heads, weighing);
   TokenMap made = layer.in_units()
                       ? TokenMap(std::move(mean), std::move(places), units, layer.grid.count())
@@ -213,37 +184,50 @@ TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing we
   return made;
 }
 
-std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing,
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, const LayerMap& map,
                                  const std::string& method) {
   std::vector<StageMaps> stages;
   for (const RecordedLayer& layer : recording.layers) {
     FOVEA_CHECK(layer.grid.count() > 0, ConfigError,
                 fmt::format("{}: the tokens of {} lie on no grid that is known; expected one",
                             method, layer.module));
-    const GridSize before = stages.empty() ? layer.grid : stages.back().grid;
-    FOVEA_CHECK(layer.grid.h <= before.h && layer.grid.w <= before.w, ConfigError,
-                fmt::format("{}: the {} x {} tokens of {} follow {} x {}; expected grids that "
-                            "become coarser",
-                            method, layer.grid.h, layer.grid.w, layer.module, before.h, before.w));
-    if (stages.empty() || !(before == layer.grid)) stages.push_back({layer.grid, {}});
-    stages.back().layers.push_back(token_map_of(layer, item, weighing));
+    if (stages.empty() || !(stages.back().grid == layer.grid)) {
+      const bool decodes = !stages.empty() && layer.grid.count() > stages.back().grid.count();
+      stages.push_back({layer.grid, {}});
+      for (std::size_t s = stages.size() - 1; decodes && s-- > 0;) {
+        if (!(stages[s].grid == layer.grid)) continue;
+        stages.back().skip = s;
+        break;
+      }
+    }
+    stages.back().layers.push_back(map(layer, item));
   }
   return stages;
 }
 
-std::size_t layer_place(const std::string& layer, std::size_t layers, const std::string& method) {
-  if (layer == "last") return layers - 1;
+std::size_t layer_place(const std::string& layer, const std::vector<std::string>& modules,
+                        const std::string& method) {
+  if (layer == "last") return modules.size() - 1;
   std::int64_t place = 0;
   const char* end = layer.data() + layer.size();
   const auto [stop, error] = std::from_chars(layer.data(), end, place);
-  const auto count = static_cast<std::int64_t>(layers);
-  const bool number = error == std::errc() && stop == end;
-  FOVEA_CHECK(
-      number && place >= -count && place < count, ConfigError,
-      fmt::format("{}: layer is \"{}\"; expected last, or a number from 0 to {}, or from -1 "
-                  "(the last) to -{}",
-                  method, layer, count - 1, count));
-  return as_index(place < 0 ? place + count : place);
+  const auto count = std::ssize(modules);
+  if (error == std::errc() && stop == end && place >= -count && place < count)
+    return as_index(place < 0 ? place + count : place);
+  for (std::size_t l = modules.size(); l-- > 0;) {
+    if (modules[l] == layer || modules[l].starts_with(layer + ".")) return l;
+  }
+  throw ConfigError(fmt::format(
+      "{}: layer is \"{}\"; expected last, a number from 0 to {}, or from -1 (the last) "
+      "to -{}, or one of {}",
+      method, layer, count - 1, count, fmt::join(modules, ", ")));
+}
+
+std::size_t layer_place(const std::string& layer, const Recording& recording,
+                        const std::string& method) {
+  std::vector<std::string> modules;
+  for (const RecordedLayer& one : recording.layers) modules.push_back(one.module);
+  return layer_place(layer, modules, method);
 }
 
 }  // namespace fovea::explain

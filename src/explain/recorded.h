@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "explain/maps/gradient_maps.h"
 #include "explain/maps/token_map.h"
-#include "explain/maps/values.h"
 #include "explain/subject.h"
 
 namespace fovea::explain {
@@ -23,6 +23,8 @@ struct RecordedLayer {
   bool in_units() const { return map.name == "unit_attn"; }
   /// Every token has a weight for every token, and all layers have the same tokens.
   bool whole() const { return map.name == "attn"; }
+  /// The token at each place of its units, row by row, -1 where there is none; else nothing.
+  std::vector<std::int64_t> places() const;
 };
 
 struct Recording {
@@ -46,20 +48,22 @@ visualise::AttentionMap map_of(const Subject& subject, const RecordedLayer& laye
 /// And its gradient, dA_ij = dU_i v_j.
 GradedMap graded_map_of(const Subject& subject, const RecordedLayer& layer, std::int64_t item,
                         const std::string& method);
-/// Its values, and the way from its result to the output; throws ConfigError where that is more
-/// than a norm and a projection.
-HeadValues head_values_of(const Subject& subject, const RecordedLayer& layer, std::int64_t item,
-                          const std::string& method);
-
 /// A layer of any kind, heads averaged; for kRollout with rows divided by their sums.
 TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing weighing);
-/// Blocks that follow each other on one grid, as stages. Throws ConfigError, naming `method`, where
-/// a grid is finer than the one before.
-std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, Weighing weighing,
+/// What a method makes of a layer, as weights of its tokens for its keys.
+using LayerMap = std::function<TokenMap(const RecordedLayer& layer, std::int64_t item)>;
+/// Blocks that follow each other on one grid, as stages; a stage on a finer grid than the one
+/// before is a decoder's, whose skip connection comes from the last stage on its grid before it.
+/// Throws ConfigError, naming `method`, for tokens on a grid that is not known.
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, const LayerMap& map,
                                  const std::string& method);
 
-/// The layer that an option names: "last", a number from 0, or a number below 0 from the end.
-/// Throws ConfigError.
-std::size_t layer_place(const std::string& layer, std::size_t layers, const std::string& method);
+/// The number of the layer that an option names: "last"; a number from 0, or below 0 from the end;
+/// or a module, or the last one inside it: "de3.attn", "de3", "backbone.block2". Throws
+/// ConfigError.
+std::size_t layer_place(const std::string& layer, const std::vector<std::string>& modules,
+                        const std::string& method);
+std::size_t layer_place(const std::string& layer, const Recording& recording,
+                        const std::string& method);
 
 }  // namespace fovea::explain

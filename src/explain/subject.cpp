@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "autograd/graph.h"
 #include "base/error.h"
@@ -38,6 +39,18 @@ Tensor predicted_mask(const Tensor& maps) {
   return from_doubles(mask, maps.shape(), maps.dtype(), maps.device());
 }
 
+// A region of pixels (b, spatial...) for every class of maps (b, k, spatial...).
+Tensor repeated_over_classes(const std::vector<double>& region, const Tensor& maps) {
+  const auto places = as_index(maps.numel() / (maps.size(0) * maps.size(1)));
+  std::vector<double> mask;
+  for (std::size_t first = 0; first < region.size(); first += places) {
+    const auto begin = region.begin() + static_cast<std::ptrdiff_t>(first);
+    for (std::int64_t c = 0; c < maps.size(1); ++c)
+      mask.insert(mask.end(), begin, begin + static_cast<std::ptrdiff_t>(places));
+  }
+  return from_doubles(mask, maps.shape(), maps.dtype(), maps.device());
+}
+
 }  // namespace
 
 void check_targets(const std::vector<std::int64_t>& targets, const Tensor& scores) {
@@ -61,13 +74,19 @@ models::Inputs Subject::inputs_of(const Tensor& input, std::int64_t groups) cons
   return in;
 }
 
-Subject::Subject(models::Model& model, const Tensor& input, const Tensor& valid)
-    : model_(model), given_valid_(valid), text_(model.interface() == Interface::kTextClassifier) {
+Subject::Subject(models::Model& model, const Tensor& input, const Tensor& valid,
+                 const Tensor& region)
+    : model_(model),
+      given_valid_(valid),
+      region_(region),
+      text_(model.interface() == Interface::kTextClassifier) {
   const bool dense = model.interface() == Interface::kDenseNetwork;
   FOVEA_CHECK(text_ || dense || model.interface() == Interface::kImageClassifier, ConfigError,
               fmt::format("explain: the network is {}; expected a classifier of images, of their "
                           "pixels or of texts",
                           models::info_of(model.interface()).name));
+  FOVEA_CHECK(dense || !region.defined(), ConfigError,
+              "region: the network gives no class to pixels; expected a segmentation");
   FOVEA_CHECK(dense || model.has_head(), ConfigError,
               "explain: the network has no head; expected one with classes");
   model.train(false);
@@ -83,7 +102,7 @@ Subject::Subject(models::Model& model, const Tensor& input, const Tensor& valid)
   const autograd::NoGrad no_grad;
   if (!text_) {
     x_ = input_;
-    if (dense) mask_ = predicted_mask(model(models::only_input(model.interface(), x_)).maps.at(0));
+    if (dense) watch_pixels(model(models::only_input(model.interface(), x_)).maps.at(0));
   } else {
     for (const double id : host_doubles(valid.defined() ? valid : input_))
       valid_.push_back(id != 0);
@@ -104,7 +123,15 @@ Subject::~Subject() {
 }
 
 GridSize Subject::size() const {
-  return text_ ? GridSize{1, input_.size(1)} : GridSize{input_.size(2), input_.size(3)};
+  if (text_) return {1, input_.size(1)};
+  return {input_.size(-2), input_.size(-1), input_.rank() == 5 ? input_.size(2) : 1};
+}
+
+std::vector<std::uint8_t> Subject::valid_tokens(std::int64_t item) const {
+  std::vector<std::uint8_t> all(as_index(layout_.prefix), 1);
+  const auto first = valid_.begin() + item * input_.size(1);
+  all.insert(all.end(), first, first + input_.size(1));
+  return all;
 }
 
 Tensor Subject::run(const Tensor& x, attention::Probe* probe) const {
@@ -133,18 +160,48 @@ Tensor Subject::run(const Tensor& x, attention::Probe* probe) const {
 
 Tensor Subject::scores(const Tensor& x, attention::Probe* probe) const { return run(x, probe); }
 
+// Which pixels a score sums over, and how many of them have which class.
+void Subject::watch_pixels(const Tensor& maps) {
+  mask_ = predicted_mask(maps);
+  const std::int64_t classes = maps.size(1), places = maps.numel() / (maps.size(0) * classes);
+  std::vector<double> mask = host_doubles(mask_);
+  if (region_.defined()) {
+    FOVEA_CHECK(region_.numel() == maps.size(0) * places, ConfigError,
+                fmt::format("region: has {} pixels for images of {}; expected as many",
+                            region_.numel() / maps.size(0), places));
+    const std::vector<double> region = host_doubles(region_);
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      const auto place = static_cast<std::int64_t>(i);
+      mask[i] *= region[as_index(place / (classes * places) * places + place % places)];
+    }
+    mask_ = repeated_over_classes(region, maps);
+  }
+  for (std::size_t first = 0; first < mask.size(); first += as_index(places)) {
+    const auto begin = mask.begin() + static_cast<std::ptrdiff_t>(first);
+    predicts_.push_back(std::accumulate(begin, begin + places, 0.0));
+  }
+}
+
+std::vector<double> Subject::shares_of_region(const GridSize& grid, std::int64_t item) const {
+  const GridSize pixels = size();
+  const std::vector<double> region = host_doubles(region_.rows(item, item + 1));
+  std::vector<double> shares(as_index(grid.count()), 0.0);
+  double sum = 0;
+  for (std::int64_t i = 0; i < pixels.count(); ++i) {
+    shares[as_index(place_on(i, pixels, grid))] += region[as_index(i)];
+    sum += region[as_index(i)];
+  }
+  FOVEA_CHECK(sum > 0, ConfigError, "region: has no pixel; expected at least one");
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
 std::vector<std::int64_t> Subject::predicted() const {
   const std::int64_t classes = clean_.size(1);
-  std::vector<double> values = host_doubles(clean_);
-  if (mask_.defined()) {
-    const std::vector<double> mask = host_doubles(mask_);
-    const std::size_t places = mask.size() / values.size();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = 0;
-      for (std::size_t p = 0; p < places; ++p) values[i] += mask[i * places + p];
-      if (classes > 1 && i % as_index(classes) == 0) values[i] = values[i] > 0 ? 0.5 : 0;
-    }
-  }
+  std::vector<double> values = segments() ? predicts_ : host_doubles(clean_);
+  for (std::size_t i = 0; segments() && !has_region() && classes > 1 && i < values.size();
+       i += as_index(classes))
+    values[i] = std::min(values[i], 0.5);  // class 0 where no pixel has another
   std::vector<std::int64_t> best;
   for (std::int64_t i = 0; i < batch(); ++i) {
     const auto first = values.begin() + i * classes;

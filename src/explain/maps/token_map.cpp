@@ -9,25 +9,31 @@
 namespace fovea::explain {
 namespace {
 
-// The place of a grid at which the place i of a finer one lies.
-std::int64_t place_on(std::int64_t i, const GridSize& fine, const GridSize& coarse) {
-  const std::int64_t y = i / fine.w * coarse.h / fine.h;
-  return y * coarse.w + i % fine.w * coarse.w / fine.w;
-}
-
-// As place_on where cells are 2 x 2, with ragged edges cut off.
+// As place_on where cells are 2 x 2 (of volumes 2 x 2 x 2), with ragged edges cut off.
 std::int64_t merged_place(std::int64_t i, const GridSize& fine, const GridSize& coarse) {
-  if (coarse.h == (fine.h + 1) / 2 && coarse.w == (fine.w + 1) / 2)
-    return i / fine.w / 2 * coarse.w + i % fine.w / 2;
-  return place_on(i, fine, coarse);
+  const auto half = [](std::int64_t length) { return (length + 1) / 2; };
+  if (coarse.h != half(fine.h) || coarse.w != half(fine.w) || coarse.d != half(fine.d))
+    return place_on(i, fine, coarse);
+  const std::int64_t z = i / (fine.h * fine.w), y = i / fine.w % fine.h, x = i % fine.w;
+  return (z / 2 * coarse.h + y / 2) * coarse.w + x / 2;
 }
 
 }  // namespace
 
+std::int64_t place_on(std::int64_t i, const GridSize& fine, const GridSize& coarse) {
+  const std::int64_t z = i / (fine.h * fine.w), y = i / fine.w % fine.h, x = i % fine.w;
+  return (z * coarse.d / fine.d * coarse.h + y * coarse.h / fine.h) * coarse.w +
+         x * coarse.w / fine.w;
+}
+
+std::string text_of(const GridSize& grid) {
+  return (grid.d > 1 ? fmt::format("{} x ", grid.d) : "") + fmt::format("{} x {}", grid.h, grid.w);
+}
+
 std::vector<double> mean_over_heads(const std::vector<double>& map,
                                     const std::vector<double>& gradient, std::int64_t heads,
                                     Weighing weighing) {
-  const bool graded = weighing != Weighing::kRollout;
+  const bool graded = weighing != Weighing::kRollout && weighing != Weighing::kWeights;
   FOVEA_CHECK(
       heads >= 1 && std::ssize(map) % heads == 0 && (!graded || map.size() == gradient.size()),
       ShapeError,
@@ -35,10 +41,26 @@ std::vector<double> mean_over_heads(const std::vector<double>& map,
                   "each head, and of both",
                   map.size(), heads, gradient.size()));
   const std::size_t each = map.size() / as_index(heads);
+  const auto weight_of = [&](std::size_t i, double of_head) {
+    switch (weighing) {
+      case Weighing::kWeights:
+        return map[i];
+      case Weighing::kRollout:
+        return std::max(map[i], 0.0);
+      case Weighing::kPositiveGradient:
+        return std::max(map[i] * gradient[i], 0.0);
+      case Weighing::kSignedGradient:
+        return map[i] * gradient[i];
+      default:
+        return map[i] * of_head;
+    }
+  };
   std::vector<double> mean(each, 0.0);
-  for (std::size_t i = 0; i < map.size(); ++i) {
-    const double weight = graded ? map[i] * gradient[i] : map[i];
-    mean[i % each] += weighing == Weighing::kSignedGradient ? weight : std::max(weight, 0.0);
+  for (std::size_t first = 0; first < map.size(); first += each) {
+    double of_head = 0;
+    for (std::size_t i = first; graded && i < first + each; ++i) of_head += gradient[i];
+    of_head /= static_cast<double>(each);
+    for (std::size_t i = 0; i < each; ++i) mean[i] += weight_of(first + i, of_head);
   }
   for (double& weight : mean) weight /= static_cast<double>(heads);
   return mean;
@@ -47,8 +69,8 @@ std::vector<double> mean_over_heads(const std::vector<double>& map,
 TokenMap::TokenMap(Matrix weights, GridSize grid, GridSize keys)
     : n_(grid.count()), weights_(std::move(weights)), tokens_of_(as_index(keys.count()), 0.0) {
   FOVEA_CHECK(weights_.rows == n_ && weights_.cols == keys.count(), ShapeError,
-              fmt::format("explanation: a map is ({}, {}) for {} x {} tokens and {} x {} keys",
-                          weights_.rows, weights_.cols, grid.h, grid.w, keys.h, keys.w));
+              fmt::format("explanation: a map is ({}, {}) for {} tokens and {} keys", weights_.rows,
+                          weights_.cols, text_of(grid), text_of(keys)));
   for (std::int64_t i = 0; i < n_; ++i) {
     key_of_.push_back(place_on(i, grid, keys));
     tokens_of_[as_index(key_of_.back())] += 1;
@@ -173,31 +195,78 @@ std::vector<double> to_finer(const std::vector<double>& row, const GridSize& coa
   return result;
 }
 
+// Weights of a grid, each on the token of the coarser one in whose place it lies.
+std::vector<double> to_coarser(const std::vector<double>& row, const GridSize& fine,
+                               const GridSize& coarse) {
+  std::vector<double> result(as_index(coarse.count()), 0.0);
+  for (std::int64_t i = 0; i < fine.count(); ++i)
+    result[as_index(merged_place(i, fine, coarse))] += row[as_index(i)];
+  return result;
+}
+
+bool covers(const GridSize& fine, const GridSize& coarse) {
+  return fine.d >= coarse.d && fine.h >= coarse.h && fine.w >= coarse.w;
+}
+
+// Weights of the tokens of a stage as weights of those of the stage before.
+std::vector<double> to_stage_before(const std::vector<double>& row, const GridSize& grid,
+                                    const GridSize& before) {
+  if (covers(before, grid)) return to_finer(row, grid, before);
+  FOVEA_CHECK(
+      covers(grid, before), ConfigError,
+      fmt::format("explanation: a grid of {} tokens follows one of {}; expected one that is "
+                  "coarser or finer along all axes",
+                  text_of(grid), text_of(before)));
+  return to_coarser(row, grid, before);
+}
+
+// Adds a row to what other stages made of the same tokens.
+void add_row(std::vector<double>& sum, const std::vector<double>& row, double factor) {
+  sum.resize(row.size(), 0.0);
+  for (std::size_t i = 0; i < row.size(); ++i) sum[i] += factor * row[i];
+}
+
 }  // namespace
 
 std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule rule) {
   FOVEA_CHECK(!stages.empty(), ShapeError, "explanation: no stages; expected at least one");
   const std::int64_t n = stages.back().grid.count();
-  return through_stages(stages, rule, std::vector<double>(as_index(n), 1 / static_cast<double>(n)));
+  std::vector<std::vector<double>> readings(stages.size());
+  readings.back().assign(as_index(n), 1 / static_cast<double>(n));
+  return through_stages(stages, rule, std::move(readings));
 }
 
 std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule rule,
-                                   std::vector<double> row) {
-  for (std::size_t s = stages.size(); s-- > 0;) {
-    const StageMaps& stage = stages[s];
-    if (s + 1 < stages.size()) {
-      const GridSize& coarse = stages[s + 1].grid;
-      FOVEA_CHECK(
-          coarse.h <= stage.grid.h && coarse.w <= stage.grid.w, ConfigError,
-          fmt::format("explanation: a grid of {} x {} tokens follows one of {} x {}; expected "
-                      "grids that become coarser",
-                      coarse.h, coarse.w, stage.grid.h, stage.grid.w));
-      row = to_finer(row, coarse, stage.grid);
-    }
-    for (std::size_t l = stage.layers.size(); l-- > 0;)
-      row = through_layer(stage.layers[l], std::move(row), rule);
+                                   std::vector<std::vector<double>> readings) {
+  FOVEA_CHECK(!stages.empty() && readings.size() == stages.size(), ShapeError,
+              fmt::format("explanation: rows of {} stages for {}; expected one for each, and at "
+                          "least one",
+                          readings.size(), stages.size()));
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::int64_t given = std::ssize(readings[s]), n = stages[s].grid.count();
+    FOVEA_CHECK(given == 0 || given == n, ShapeError,
+                fmt::format("explanation: {} weights for {} tokens of a stage", given, n));
   }
-  return row;
+  // The weights of the tokens that a stage began with.
+  const auto begin_of = [&](std::size_t s) {
+    std::vector<double> row = std::move(readings[s]);
+    const std::size_t n = as_index(stages[s].grid.count());
+    row.resize(n, 0.0);
+    for (std::size_t l = stages[s].layers.size(); l-- > 0;)
+      row = through_layer(stages[s].layers[l], std::move(row), rule);
+    return row;
+  };
+  for (std::size_t s = stages.size() - 1; s > 0; --s) {
+    const std::vector<double> row = begin_of(s);
+    const auto& [grid, layers, skip] = stages[s];
+    if (skip) {
+      FOVEA_CHECK(*skip < s && stages[*skip].grid == grid, ShapeError,
+                  "explanation: a skip connection joins grids of two sizes");
+      add_row(readings[*skip], row, 0.5);
+    }
+    add_row(readings[s - 1], to_stage_before(row, grid, stages[s - 1].grid), skip ? 0.5 : 1.0);
+  }
+  return begin_of(0);
 }
 
 }  // namespace fovea::explain

@@ -2,8 +2,11 @@
 // matrix of all tokens. And what follows from such maps through a pyramid of grids.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "explain/maps/tokens.h"
@@ -13,18 +16,26 @@ namespace fovea::explain {
 
 struct GridSize {
   std::int64_t h = 0, w = 0;
-  std::int64_t count() const { return h * w; }
+  std::int64_t d = 1;  // of volumes; places count slice by slice
+  std::int64_t count() const { return d * h * w; }
   bool operator==(const GridSize&) const = default;
 };
 
+/// The place of a grid at which the place i of a finer one, over the same image, lies.
+std::int64_t place_on(std::int64_t i, const GridSize& fine, const GridSize& coarse);
+/// "14 x 14"; of volumes "8 x 14 x 14", slices first.
+std::string text_of(const GridSize& grid);
+
 /// What a map is made into before its heads are averaged.
 enum class Weighing {
+  kWeights,           // A
   kRollout,           // max(A, 0)
   kPositiveGradient,  // [A dA]+
   kSignedGradient,    // A dA
+  kMeanGradient,      // of every head A times the mean of dA
 };
-/// The mean over heads, the first axis of both. kRollout needs no gradient. Throws ShapeError where
-/// sizes differ.
+/// The mean over heads, the first axis of both. kWeights and kRollout need no gradient. Throws
+/// ShapeError where sizes differ.
 std::vector<double> mean_over_heads(const std::vector<double>& map,
                                     const std::vector<double>& gradient, std::int64_t heads,
                                     Weighing weighing);
@@ -62,10 +73,12 @@ class TokenMap {
   std::vector<double> unit_weights_;
 };
 
-/// Blocks that work on one grid, in order of the network.
+/// Blocks that work on one grid, in order of the network. Their tokens were made of those of the
+/// stage before; of a decoder also of an earlier one on the same grid, by a skip connection.
 struct StageMaps {
   GridSize grid;
   std::vector<TokenMap> layers;
+  std::optional<std::size_t> skip = {};  // the number of that earlier stage
 };
 
 /// What a layer makes of the row r of the layers behind it.
@@ -75,13 +88,17 @@ enum class StageRule {
   kGeneric,          // r + r C
 };
 
-/// The relevance of the tokens of the first grid: the mean over rows of R_S T_{S-1} R_{S-1} ... T_1
-/// R_1, where R_s follows from the rule inside a stage, and a token of a stage was made of the
-/// tokens of the stage before that lie at its place, in equal parts. Throws ConfigError where a
-/// grid is finer than the one before.
-std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule rule);
-/// The same from given weights of the rows of the last grid.
+/// The relevance of the tokens of the first grid: of stages that follow each other the rows of
+/// R_S T_{S-1} R_{S-1} ... T_1 R_1, where R_s follows from the rule inside a stage. T: a token of a
+/// coarser grid was made of the tokens of the stage before that lie at its place, in equal parts
+/// (explain 0.6); a token of a finer grid of the one in whose place it lies; with a skip connection
+/// half of it was made of that, and half of the token at its own place of the earlier stage (both
+/// ours). `readings`: the weights of the rows of each stage that the output is read from; none
+/// where it is not. Throws ConfigError where a grid is finer along one axis and coarser along
+/// another than the one before, and ShapeError where sizes do not fit.
 std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule rule,
-                                   std::vector<double> row);
+                                   std::vector<std::vector<double>> readings);
+/// The same with the mean over the rows of the last grid.
+std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule rule);
 
 }  // namespace fovea::explain

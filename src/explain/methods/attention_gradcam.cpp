@@ -1,4 +1,6 @@
 // GradCAM on the maps of heads, the baseline of Chefer et al. explain A.7.
+#include <algorithm>
+
 #include "explain/methods/from_maps.h"
 
 namespace fovea::explain {
@@ -11,8 +13,12 @@ Explanation gradcam_of_attention(const ExplanationRequest& request,
   const char* name = "attention_gradcam";
   const Subject& subject = request.subject;
   const Recording seen = record(subject, request.targets, Wanted::kGradients, name);
-  check_one_grid(seen, name);
-  const RecordedLayer& layer = seen.layers[layer_place(o.layer, seen.layers.size(), name)];
+  const RecordedLayer& layer = seen.layers[layer_place(o.layer, seen, name)];
+  if (!seen.one_grid) {
+    Explanation found = of_layer(subject, layer, weighed_maps(Weighing::kMeanGradient));
+    for (double& value : found.values) value = std::max(value, 0.0);
+    return found;
+  }
   return of_tokens(subject, false, [&](std::int64_t item) {
     return attention_gradcam(graded_map_of(subject, layer, item, name), subject.layout());
   });

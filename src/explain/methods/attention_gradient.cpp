@@ -13,10 +13,11 @@ Explanation attention_gradient(const ExplanationRequest& request,
   const char* name = "attention_gradient";
   const Subject& subject = request.subject;
   const Recording seen = record(subject, request.targets, Wanted::kGradients, name);
-  const RecordedLayer& layer = seen.layers[layer_place(o.layer, seen.layers.size(), name)];
+  const RecordedLayer& layer = seen.layers[layer_place(o.layer, seen, name)];
   if (!seen.one_grid) {
-    return of_layer(subject, layer,
-                    o.positive ? Weighing::kPositiveGradient : Weighing::kSignedGradient);
+    return of_layer(
+        subject, layer,
+        weighed_maps(o.positive ? Weighing::kPositiveGradient : Weighing::kSignedGradient));
   }
   return of_tokens(subject, !o.positive, [&](std::int64_t item) {
     return reading_row(weighted_map(graded_map_of(subject, layer, item, name), o.positive),

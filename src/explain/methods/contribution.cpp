@@ -1,5 +1,7 @@
 // Shares of tokens in the output of an attention (arXiv 2606.07604). explain A.13.
+#include "base/error.h"
 #include "explain/methods/from_maps.h"
+#include "explain/recorded_values.h"
 
 namespace fovea::explain {
 namespace {
@@ -8,13 +10,20 @@ Explanation contribution(const ExplanationRequest& request, const MapThroughOpti
   const char* name = "contribution";
   const Subject& subject = request.subject;
   const Recording seen = record(subject, request.targets, Wanted::kValues, name);
-  check_one_grid(seen, name);
+  if (!seen.one_grid) {
+    FOVEA_CHECK(o.through == Through::kLayer, ConfigError,
+                "contribution: through=rollout is for networks of one grid; leave it at layer");
+    const auto shares_of = [&](const RecordedLayer& layer, std::int64_t item) {
+      return value_map_of(layer, item, contributions, name);
+    };
+    return of_layer(subject, seen.layers[layer_place(o.layer, seen, name)], {shares_of, true});
+  }
   const auto shares = [&](const RecordedLayer& layer, std::int64_t item) {
     return contributions(head_values_of(subject, layer, item, name));
   };
   return of_tokens(subject, true, [&](std::int64_t item) {
     if (o.through == Through::kLayer) {
-      return reading_row(shares(seen.layers[layer_place(o.layer, seen.layers.size(), name)], item),
+      return reading_row(shares(seen.layers[layer_place(o.layer, seen, name)], item),
                          subject.layout());
     }
     std::vector<visualise::AttentionMap> maps;

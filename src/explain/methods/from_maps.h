@@ -17,7 +17,8 @@ template <class Options>
 schema::Fields<Options> map_layer_field() {
   return schema::Fields<Options>{}.add(
       "layer", &Options::layer, schema::any(),
-      "attention whose map is read: last, or its number, from 0 or from -1 backwards");
+      "attention whose map is read: last, its number from 0 or from -1 backwards, or its module or "
+      "one around it (blocks.5.attn, block2)");
 }
 
 /// One layer, or a rollout of what all of them give.
@@ -44,7 +45,20 @@ Explanation on_grid(const Subject& subject, GridSize grid, bool is_signed,
 /// Throws ConfigError, naming the method, for networks of several grids.
 void check_one_grid(const Recording& recording, const std::string& method);
 
-/// The reading row of one layer of any kind on its own grid, after `weighing`.
-Explanation of_layer(const Subject& subject, const RecordedLayer& layer, Weighing weighing);
+/// What a method makes of layers of any kind.
+struct LayerMaps {
+  LayerMap of;
+  bool is_signed = false;
+  /// The score counts, through gradients. Else the map of a subject with a region is read from the
+  /// rows of the tokens there, as no other part of it knows of the region.
+  bool of_score = false;
+};
+LayerMaps weighed_maps(Weighing weighing);
+
+/// The rows of one layer of any kind on its own grid: their mean, or that over a region.
+Explanation of_layer(const Subject& subject, const RecordedLayer& layer, const LayerMaps& maps);
+/// The relevance of the tokens of the first grid through all stages of a network of several grids.
+Explanation of_stages(const Subject& subject, const Recording& recording, const LayerMaps& maps,
+                      StageRule rule, const std::string& method);
 
 }  // namespace fovea::explain

@@ -14,9 +14,7 @@ Explanation generic_attention(const ExplanationRequest& request, const GenericAt
   const Recording seen = record(subject, request.targets, Wanted::kGradients, name);
   if (!seen.one_grid) {
     const Weighing weighing = o.positive ? Weighing::kPositiveGradient : Weighing::kSignedGradient;
-    return on_grid(subject, seen.layers.front().grid, !o.positive, [&](std::int64_t item) {
-      return through_stages(stages_of(seen, item, weighing, name), StageRule::kGeneric);
-    });
+    return of_stages(subject, seen, weighed_maps(weighing), StageRule::kGeneric, name);
   }
   return of_tokens(subject, !o.positive, [&](std::int64_t item) {
     std::vector<Matrix> layers;

@@ -19,10 +19,8 @@ Explanation rollout_of_gradients(const ExplanationRequest& request,
   if (!seen.one_grid) {
     FOVEA_CHECK(o.start_layer == 0, ConfigError,
                 "gradient_rollout: start_layer is for networks of one grid; leave it at 0");
-    return on_grid(subject, seen.layers.front().grid, false, [&](std::int64_t item) {
-      return through_stages(stages_of(seen, item, Weighing::kPositiveGradient, name),
-                            StageRule::kGradientRollout);
-    });
+    return of_stages(subject, seen, weighed_maps(Weighing::kPositiveGradient),
+                     StageRule::kGradientRollout, name);
   }
   return of_tokens(subject, false, [&](std::int64_t item) {
     std::vector<Matrix> layers;

@@ -16,12 +16,14 @@ Explanation raw_attention(const ExplanationRequest& request, const RawAttentionO
     FOVEA_CHECK(o.fusion == visualise::Fusion::kMean && o.layer != "mean", ConfigError,
                 "raw_attention: the network has grids of several sizes, windows or reduced keys; "
                 "expected one layer and fusion=mean");
-    return of_layer(subject, seen.layers[layer_place(o.layer, seen.layers.size(), "raw_attention")],
-                    Weighing::kRollout);
+    const RecordedLayer& layer = seen.layers[layer_place(o.layer, seen, "raw_attention")];
+    LayerMaps maps = weighed_maps(Weighing::kWeights);
+    maps.is_signed = layer.map.is_signed;
+    return of_layer(subject, layer, maps);
   }
   std::vector<std::size_t> places;
   for (std::size_t l = 0; o.layer == "mean" && l < seen.layers.size(); ++l) places.push_back(l);
-  if (places.empty()) places.push_back(layer_place(o.layer, seen.layers.size(), "raw_attention"));
+  if (places.empty()) places.push_back(layer_place(o.layer, seen, "raw_attention"));
   return of_tokens(subject, seen.is_signed, [&](std::int64_t item) {
     std::vector<double> mean;
     for (const std::size_t place : places) {
@@ -39,7 +41,9 @@ Explanation raw_attention(const ExplanationRequest& request, const RawAttentionO
 schema::Fields<RawAttentionOptions> raw_attention_fields() {
   return schema::Fields<RawAttentionOptions>{}
       .add("layer", &RawAttentionOptions::layer, schema::any(),
-           "attention whose map is read: last, its number from 0 or from -1 backwards, or mean")
+           "attention whose map is read: last, its number from 0 or from -1 backwards, its module "
+           "or "
+           "one around it (blocks.5.attn, block2), or mean, of all")
       .add_enum("fusion", &RawAttentionOptions::fusion,
                 {{"mean", visualise::Fusion::kMean},
                  {"max", visualise::Fusion::kMax},

@@ -17,10 +17,8 @@ Explanation rollout(const ExplanationRequest& request, const RolloutMethodOption
   const Subject& subject = request.subject;
   const Recording seen = record(subject, request.targets, Wanted::kMaps, "rollout");
   if (!seen.one_grid) {
-    return on_grid(subject, seen.layers.front().grid, false, [&](std::int64_t item) {
-      return through_stages(stages_of(seen, item, Weighing::kRollout, "rollout"),
-                            StageRule::kRollout);
-    });
+    return of_stages(subject, seen, weighed_maps(Weighing::kRollout), StageRule::kRollout,
+                     "rollout");
   }
   visualise::RolloutOptions options = visualise::default_rollout(seen.is_signed);
   options.sign = o.sign;

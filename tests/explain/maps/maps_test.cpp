@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "explain/maps/cam.h"
@@ -147,29 +148,58 @@ TEST_CASE("stages: a merged token's weight goes in equal parts to those below", 
   const auto identity = [](GridSize grid) { return StageMaps{grid, {}}; };
   const std::vector<StageMaps> stages{identity({3, 4}), identity({2, 2})};
   // Ragged rows: the lower tokens of the coarse grid are made of 2 each.
-  const std::vector<double> row = through_stages(stages, StageRule::kGeneric, {1, 0, 1, 0});
+  const std::vector<double> row = through_stages(stages, StageRule::kGeneric, {{}, {1, 0, 1, 0}});
   check_close(row, {.25, .25, 0, 0, .25, .25, 0, 0, .5, .5, 0, 0});
-  const std::vector<StageMaps> finer{identity({2, 2}), identity({4, 4})};
-  CHECK_THROWS_AS(through_stages(finer, StageRule::kGeneric), ConfigError);
+  CHECK_THROWS_AS(through_stages(stages, StageRule::kGeneric, {{1, 0}, {}}), ShapeError);
+}
+
+TEST_CASE("stages: a decoder's token is half of what is below it and half of its skip",
+          "[explain]") {
+  const auto identity = [](GridSize grid, std::optional<std::size_t> skip = {}) {
+    return StageMaps{grid, {}, skip};
+  };
+  const auto from = [](std::size_t i, std::size_t n) {
+    std::vector<double> row(n, 0.0);
+    row[i] = 1;
+    return row;
+  };
+  // Without a skip connection token 5 of a 4 x 4 grid comes from token 0 of 2 x 2.
+  const std::vector<StageMaps> up{identity({2, 2}), identity({4, 4})};
+  check_close(through_stages(up, StageRule::kGeneric, {{}, from(5, 16)}), {1, 0, 0, 0});
+  // With one half of it stays, and the other half goes over the coarse grid.
+  std::vector<StageMaps> joined{identity({4, 4}), identity({2, 2}), identity({4, 4}, 0)};
+  std::vector<double> expected(16, 0.0);
+  for (const std::size_t i : {0U, 1U, 4U, 5U}) expected[i] = 1.0 / 8;
+  expected[5] += 0.5;
+  check_close(through_stages(joined, StageRule::kGeneric, {{}, {}, from(5, 16)}), expected);
+  // Two stages that are read add up.
+  expected[3] += 2;
+  std::vector<double> also(16, 0.0);
+  also[3] = 2;
+  check_close(through_stages(joined, StageRule::kGeneric, {also, {}, from(5, 16)}), expected);
+  joined.back().skip = 1;
+  CHECK_THROWS_AS(through_stages(joined, StageRule::kGeneric), ShapeError);
+  const std::vector<StageMaps> turned{identity({2, 4}), identity({4, 2})};
+  CHECK_THROWS_AS(through_stages(turned, StageRule::kGeneric), ConfigError);
 }
 
 TEST_CASE("contributions: rows sum to one, and with equal values they are the map", "[explain]") {
   const std::int64_t n = 5, heads = 2, width = 3;
-  HeadValues x{stochastic(heads, n, 5), width, drawn(30, 6), drawn(24, 7)};
+  HeadValues x{heads, n, n, stochastic(heads, n, 5).values, width, drawn(30, 6), drawn(24, 7)};
   const Matrix shares = contributions(x);
   for (std::int64_t i = 0; i < n; ++i) {
     double sum = 0;
     for (std::int64_t j = 0; j < n; ++j) sum += shares.at(i, j);
     CHECK(sum == Approx(1));
   }
-  HeadValues same{stochastic(1, n, 8), width, {}, drawn(12, 9)};
+  HeadValues same{1, n, n, stochastic(1, n, 8).values, width, {}, drawn(12, 9)};
   for (std::int64_t j = 0; j < n; ++j) same.values.insert(same.values.end(), {1, -2, 3});
-  check_close(contributions(same).values, same.map.values);
-  check_close(head_contributions(same), same.map.values);
+  check_close(contributions(same).values, same.map);
+  check_close(head_contributions(same), same.map);
 }
 
 TEST_CASE("value norms: with one head the summed norm is that of the head", "[explain]") {
-  HeadValues x{stochastic(1, 4, 1), 3, drawn(12, 2), drawn(15, 3)};
+  HeadValues x{1, 4, 4, stochastic(1, 4, 1).values, 3, drawn(12, 2), drawn(15, 3)};
   check_close(summed_norms(x).values, head_norms(x));
   x.norm = true;
   x.norm_eps = 1e-5;

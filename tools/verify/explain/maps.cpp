@@ -61,6 +61,11 @@ std::string layer_word(const Config& variant) {
   return layer.is_string() ? layer.as_string() : std::to_string(layer.as_int());
 }
 
+std::size_t place_of(const std::string& layer, const std::vector<GradedMap>& layers,
+                     const char* method) {
+  return explain::layer_place(layer, std::vector<std::string>(layers.size()), method);
+}
+
 using Method = std::function<Values(const std::vector<GradedMap>&, const TokenLayout&)>;
 
 Method raw_attention(const Config& variant) {
@@ -69,8 +74,7 @@ Method raw_attention(const Config& variant) {
                                               const TokenLayout& layout) {
     Values mean;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      if (word != "mean" && l != explain::layer_place(word, layers.size(), "raw_attention"))
-        continue;
+      if (word != "mean" && l != place_of(word, layers, "raw_attention")) continue;
       const Values row =
           explain::reading_row(visualise::fused_heads(layers[l].map, fusion), layout);
       mean.resize(row.size(), 0.0);
@@ -103,7 +107,7 @@ Method method_of(const Config& variant, bool is_signed) {
   if (method == "attention_gradient") {
     return [positive = variant.flag("positive", true), word = layer_word(variant)](
                const std::vector<GradedMap>& layers, const TokenLayout& layout) {
-      const auto place = explain::layer_place(word, layers.size(), "attention_gradient");
+      const auto place = place_of(word, layers, "attention_gradient");
       return explain::reading_row(explain::weighted_map(layers[place], positive), layout);
     };
   }
@@ -122,7 +126,7 @@ Method method_of(const Config& variant, bool is_signed) {
   if (method == "attention_gradcam") {
     return [word = layer_word(variant)](const std::vector<GradedMap>& layers,
                                         const TokenLayout& layout) {
-      const auto place = explain::layer_place(word, layers.size(), "attention_gradcam");
+      const auto place = place_of(word, layers, "attention_gradcam");
       return explain::attention_gradcam(layers[place], layout);
     };
   }
@@ -196,7 +200,7 @@ void run_window_maps(const Case& c, Checker& check) {
     for (std::int64_t i = 0; i < size.count(); ++i) {
       Values row(static_cast<std::size_t>(size.count()), 0.0);
       row[static_cast<std::size_t>(i)] = 1;
-      row = explain::through_stages({&stage, 1}, rule, row);
+      row = explain::through_stages({&stage, 1}, rule, {row});
       all.insert(all.end(), row.begin(), row.end());
     }
     return all;
@@ -240,7 +244,13 @@ void run_stages(const Case& c, Checker& check) {
 void run_values(const Case& c, Checker& check) {
   const Tensor &map = c.at("input/attn"), &v = c.at("input/v");
   c.config().only("heads", map.size(0));
-  explain::HeadValues x{map_of(map), v.size(2), to_doubles(v), to_doubles(c.at("input/w_out"))};
+  explain::HeadValues x{map.size(0),
+                        map.size(1),
+                        map.size(2),
+                        to_doubles(map),
+                        v.size(2),
+                        to_doubles(v),
+                        to_doubles(c.at("input/w_out"))};
   x.norm_eps = c.number("eps");
   x.norm = c.given("lambda");
   if (x.norm) x.factor = 1 - c.number("lambda");
