@@ -25,6 +25,9 @@ struct Arguments {
 };
 
 int run_scores(const Arguments& args, const apps::Common& common) {
+  FOVEA_CHECK(args.asked.region.empty(), ConfigError,
+              "--region: is for explanations of --input; --score looks at the pixels that are "
+              "predicted to be of the class");
   FOVEA_CHECK(args.paths.inputs.empty() && args.paths.texts.empty(), ConfigError,
               "--score: looks at samples of a split; expected --split and --limit in place of "
               "--input and --text");
@@ -128,6 +131,12 @@ int main(int argc, char** argv) {
                  "class that is explained: predicted, label, a name of a class or its number "
                  "(default: predicted)")
       .value("CLASS");
+  cli.add_option(
+         "--region", args.asked.region,
+         "of a segmentation: explain the class in these pixels of the image that the network "
+         "sees, a pixel ROW,COLUMN, a box TOP,LEFT,BOTTOM,RIGHT or a picture of a mask "
+         "(default: where the class is predicted)")
+      .value("PIXELS");
   apps::add_shown_flags(program, args.paths,
                         "number of a sample of the split, or an image file; repeatable (default: "
                         "one of each class, at most 10; of samples without classes the first "

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/texts/text_dataset.h"
+#include "explain/region.h"
 #include "explain/targets.h"
 #include "tensor/host.h"
 #include "tensor/safetensors.h"
@@ -36,6 +37,11 @@ ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, cons
                         class_name(run, target)};
   if (!subject.segments())
     result.probability = subject.target_scores(subject.x(), {target}, true).front();
+  if (subject.segments() && !subject.has_region() && subject.pixels_predicted(0, target) == 0)
+    asked.request.note(
+        fmt::format("{}, {}: no pixel is predicted as {}, and maps that ask for its "
+                    "score are empty; --region says which pixels to look at",
+                    run.name, name, result.target));
   const ExplanationRequest request{.subject = subject,
                                    .targets = {target},
                                    .random = RandomStream(asked.seed).fork(name),
@@ -49,6 +55,12 @@ ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, cons
     }
   }
   return result;
+}
+
+// Nothing where no region is asked for.
+Tensor asked_region(const ExplainedRuns& asked, const Tensor& image, const Device& host) {
+  if (asked.region.empty()) return {};
+  return region_of(asked.region, {image.size(-2), image.size(-1)}, host);
 }
 
 void say_explained(const FigureRequest& request, const ShownRun& run, const ExplainedInput& one,
@@ -165,7 +177,8 @@ void explain_images(const ExplainedRuns& asked) {
     check_size(run, request);
     ExplainedRun& own = all.emplace_back();
     for (const ImageInput& input : inputs) {
-      const Subject subject(run.model, prepared(input, run, request));
+      const Tensor image = prepared(input, run, request);
+      const Subject subject(run.model, image, {}, asked_region(asked, image, run.host));
       std::optional<std::int64_t> label;
       if (input.index && !subject.segments())
         label = run.samples.label(place_of(input, run, request));
@@ -280,6 +293,8 @@ void explain_runs(const ExplainedRuns& asked) {
                             name_of(reads), asked.request.runs.front().name,
                             name_of(reads_of(asked.request.runs.front()))));
   }
+  FOVEA_CHECK(!texts || asked.region.empty(), ConfigError,
+              "--region: is for segmentations; these runs read texts");
   FOVEA_CHECK(texts || asked.request.texts.empty(), ConfigError,
               "--text: is for networks of texts; these read images");
   texts ? explain_texts(asked) : explain_images(asked);

@@ -17,6 +17,9 @@ struct ExplainedRuns {
   std::vector<AskedMethod> methods;
   /// The class that is explained: "predicted", "label", or the name or number of a class.
   std::string target = "predicted";
+  /// Of segmentations, the pixels whose logits are summed (region.h); empty: those that are
+  /// predicted to be of the class.
+  std::string region = {};
   std::uint64_t seed = 1;
   std::int64_t batch_size = 32;             // inputs in a pass
   bool smooth = false;                      // maps of patches, in pictures
