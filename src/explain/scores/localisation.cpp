@@ -15,7 +15,7 @@
 namespace fovea::explain {
 namespace {
 
-constexpr double kNoMask = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 void check_map(const MaskedMap& m) {
   const std::int64_t pixels = m.height * m.width;
@@ -35,18 +35,19 @@ bool is_empty(const MaskedMap& m) {
 // The share of weight(relevance) inside the mask.
 template <class Weight>
 double share_inside(const MaskedMap& m, Weight weight) {
-  if (is_empty(m)) return kNoMask;
+  if (is_empty(m)) return kUndefined;
   double inside = 0, all = 0;
   for (std::size_t p = 0; p < m.map.size(); ++p) {
     all += weight(m.map[p]);
     if (m.mask[p] != 0) inside += weight(m.map[p]);
   }
-  return all == 0 ? kNoMask : inside / all;
+  return all == 0 ? kUndefined : inside / all;
 }
 
 // A score of the map of an explained image.
 template <class Score>
 double of_explained(const Explained& e, Score score) {
+  if (is_flat(e.relevance)) return kUndefined;
   const std::vector<double> map = enlarged(e.relevance, *e.units);
   return score(MaskedMap{map, e.mask, e.units->height, e.units->width});
 }
@@ -65,7 +66,7 @@ double roc_score(const Explained& e, const NoOptions&) { return of_explained(e, 
 }  // namespace
 
 double pointing_game(const MaskedMap& m, double tolerance) {
-  if (is_empty(m)) return kNoMask;
+  if (is_empty(m)) return kUndefined;
   const double largest = *std::ranges::max_element(m.map);
   const std::vector<double> squared =
       metrics::squared_distances(m.mask, {.size = {m.height, m.width}});
@@ -84,7 +85,7 @@ double mass_inside(const MaskedMap& m) {
 }
 
 double rank_accuracy(const MaskedMap& m) {
-  if (is_empty(m)) return kNoMask;
+  if (is_empty(m)) return kUndefined;
   const auto size = std::ranges::count_if(m.mask, [](std::uint8_t v) { return v != 0; });
   const std::vector<std::int64_t> order = descending(m.map);
   const auto inside = std::count_if(order.begin(), order.begin() + size, [&](std::int64_t p) {
@@ -94,8 +95,12 @@ double rank_accuracy(const MaskedMap& m) {
 }
 
 double roc_of_mask(const MaskedMap& m) {
-  if (is_empty(m)) return kNoMask;
+  if (is_empty(m)) return kUndefined;
   return metrics::area_under_roc(metrics::ranked_samples(m.map, m.mask));
+}
+
+bool is_flat(std::span<const double> relevance) {
+  return std::ranges::all_of(relevance, [&](double r) { return r == relevance.front(); });
 }
 
 std::vector<double> enlarged(std::span<const double> relevance, const Units& units) {

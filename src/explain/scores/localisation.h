@@ -27,6 +27,11 @@ double rank_accuracy(const MaskedMap& m);
 /// The area under the ROC curve of relevance against the mask; NaN for a mask of the whole image.
 double roc_of_mask(const MaskedMap& m);
 
+/// Whether relevance is the same everywhere, as of a method whose positive part is nothing. Such a
+/// map locates nothing, and the conventions for ties would make good numbers of it: its largest
+/// value lies in every mask. The scores of localisation are then not defined.
+bool is_flat(std::span<const double> relevance);
+
 /// Relevance of units at the size of their image, bilinear.
 std::vector<double> enlarged(std::span<const double> relevance, const Units& units);
 

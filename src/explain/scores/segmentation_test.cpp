@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -48,9 +49,11 @@ SegmentationTest test_of(const Explained& e) {
   return test;
 }
 
-double segmentation_ap_score(const Explained& e, const NoOptions&) { return test_of(e).mean_ap(); }
+double segmentation_ap_score(const Explained& e, const NoOptions&) {
+  return is_flat(e.relevance) ? std::numeric_limits<double>::quiet_NaN() : test_of(e).mean_ap();
+}
 double segmentation_miou_score(const Explained& e, const NoOptions&) {
-  return test_of(e).mean_iou();
+  return is_flat(e.relevance) ? std::numeric_limits<double>::quiet_NaN() : test_of(e).mean_iou();
 }
 
 }  // namespace

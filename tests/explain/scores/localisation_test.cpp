@@ -95,3 +95,17 @@ TEST_CASE("segmentation test: mean IoU of one image as a score", "[explain]") {
   e.mask = {0, 0, 1, 1};
   CHECK(miou.score(e, {miou.name, {}}).value == 1);
 }
+
+TEST_CASE("localisation: flat relevance has no score", "[explain]") {
+  explain::Explained e{.relevance = {2, 2, 2, 2}, .units = explain::Units(2, 2, 2, 2)};
+  e.mask = {0, 0, 1, 1};
+  for (const char* name : {"pointing", "energy", "mass_signed", "rank_accuracy", "roc_auc",
+                           "segmentation_ap", "segmentation_miou"}) {
+    INFO(name);
+    const explain::ScoreEntry& score = explain::scores().find(name);
+    e.relevance = {2, 2, 2, 2};
+    CHECK(std::isnan(score.score(e, {name, {}}).value));
+    e.relevance = {2, 2, 2, 3};
+    CHECK(std::isfinite(score.score(e, {name, {}}).value));
+  }
+}
