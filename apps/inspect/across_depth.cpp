@@ -113,22 +113,51 @@ std::vector<std::string> names_or_own(const std::vector<std::string>& names,
 
 }  // namespace
 
-int draw_across_depth(const experiment::Variation& variation, GrowthSettings settings,
-                      const std::filesystem::path& picture, bool json) {
-  check(settings.blocks, picture);
+void add_across_depth(Options cli, AcrossDepthArguments& args) {
+  Option across =
+      cli.add_option("--across-depth", args.blocks,
+                     "what layer attention adds to its backbone with these numbers of blocks a "
+                     "stage, and how fast that grows with the number of layers (3 of a bottleneck "
+                     "block, 2 of a basic one, and 2 more: 2,4,8,12,17,22 are 20 to 200 in three "
+                     "stages), as tables and as a picture")
+          .commas()
+          .positive()
+          .value("N,...");
+  cli.add_option("--layer-attention", args.layer_attentions,
+                 "names to compare in --across-depth (default: model.layer_attention)")
+      .commas()
+      .value("NAME,...")
+      .needs(across);
+  cli.add_option(
+         "--time", args.timed_steps,
+         "timed training steps of every network of the greatest depth, more of the others; they "
+         "take turns, on random inputs of train.batch_size. Time is the median; memory is "
+         "the measured peak, which is otherwise counted")
+      .positive()
+      .value("STEPS")
+      .needs(across);
+  cli.add_option("--picture", args.picture,
+                 "of --across-depth, .png or .svg (default: across-depth.png)")
+      .value("FILE")
+      .needs(across);
+}
+
+int draw_across_depth(const experiment::Variation& variation, const AcrossDepthArguments& args,
+                      bool json) {
+  check(args.blocks, args.picture);
   const experiment::Experiment e = variation({});
-  settings.layer_attentions = names_or_own(settings.layer_attentions, e);
+  GrowthSettings settings{args.blocks, names_or_own(args.layer_attentions, e), args.timed_steps};
   const bool watched = stderr_is_terminal();
   if (watched) {
     settings.progress = [](double share) { fmt::print(stderr, "\r{:3.0f} %", 100 * share); };
   }
   const std::vector<Depth> depths = experiment::measure_depths(variation, settings);
   if (watched) fmt::print(stderr, "\r{:5}\r", "");
-  draw(picture, settings, e.train.batch_size, depths);
+  draw(args.picture, settings, e.train.batch_size, depths);
   if (json) {
     fmt::print("{}\n", experiment::to_json(e, settings, depths).dump());
   } else {
-    fmt::print("{}{}\n", experiment::to_text(settings, depths), picture.string());
+    fmt::print("{}{}\n", experiment::to_text(settings, depths), args.picture);
   }
   return 0;
 }
