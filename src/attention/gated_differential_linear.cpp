@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "attention/linear_forms.h"
+#include "attention/two_maps.h"
 #include "autograd/mode.h"
 #include "nn/init.h"
 #include "nn/linear.h"
@@ -54,7 +55,7 @@ void record(Probe& probe, const GdlaHeads& o, const GdlaViews& views, const Tens
   probe.record("attn1", map1);
   probe.record("attn2", map2);
   const Tensor weight = ops::reshape(ops::mean(lambda, {1}), {1, o.num_heads, 1, 1});
-  probe.record_signed(ops::sub(map1, ops::mul(weight, map2)));
+  record_difference(probe, map1, ops::mul(weight, map2));
 }
 
 }  // namespace

@@ -35,7 +35,15 @@ void record_maps(const Context& context, const TwoMaps& m, const Tensor& c1, con
   const auto rows = [&](const Tensor& c) { return ops::slice(c, 1, first, map1.size(2)); };
   context.probe->record(name1, map1);
   context.probe->record(name2, map2);
-  context.probe->record_signed(fused_map(map1, map2, rows(c1), rows(c2)));
+  const Tensor positive = ops::mul(per_row(rows(c1)), map1);
+  const Tensor negative = ops::mul(per_row(ops::neg(rows(c2))), map2);
+  record_difference(*context.probe, positive, negative);
+}
+
+void record_difference(Probe& probe, const Tensor& positive, const Tensor& negative) {
+  probe.record("attn_positive", positive);
+  probe.record("attn_negative", negative);
+  probe.record_signed(ops::sub(positive, negative));
 }
 
 Tensor apply_two_maps(const TwoMaps& m, const Tensor& c1, const Tensor& c2, nn::Dropout* drop) {

@@ -20,7 +20,12 @@ double lambda_schedule(std::int64_t layer);
 /// c1 A1 + c2 A2 as a tensor (b, heads, n, n), from its two maps. c1, c2: (b, n, heads).
 Tensor fused_map(const Tensor& map1, const Tensor& map2, const Tensor& c1, const Tensor& c2);
 
-/// Records the rows that the probe wants of A1, of A2 and of fused_map(), as "attn".
+/// Records a signed map that is P - N as "attn", and its parts as "attn_positive" and
+/// "attn_negative".
+void record_difference(Probe& probe, const Tensor& positive, const Tensor& negative);
+
+/// Records the rows that the probe wants of A1, of A2 and of fused_map(), the difference of c1 A1
+/// and -c2 A2.
 void record_maps(const Context& context, const TwoMaps& maps, const Tensor& c1, const Tensor& c2,
                  const char* name1, const char* name2);
 
