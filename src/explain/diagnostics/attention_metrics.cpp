@@ -5,31 +5,12 @@
 
 #include <algorithm>
 
-#include "attention/probe.h"
-#include "autograd/mode.h"
-#include "base/error.h"
-#include "ops/elementwise.h"
-#include "tensor/host.h"
-
 namespace fovea::explain {
 namespace {
 
-// The mean over layers and heads of a member.
-template <MeanOf HeadDiagnostics::*member>
-double over_heads(const MapDiagnostics& diagnostics) {
-  MeanOf mean;
-  for (const LayerDiagnostics& layer : diagnostics.layers()) {
-    for (const HeadDiagnostics& head : layer.heads) mean.add((head.*member).value());
-  }
-  return mean.value();
-}
-
-template <MeanOf LayerDiagnostics::*member>
-double over_layers(const MapDiagnostics& diagnostics) {
-  MeanOf mean;
-  for (const LayerDiagnostics& layer : diagnostics.layers()) mean.add((layer.*member).value());
-  return mean.value();
-}
+using Head = HeadDiagnostics;
+using Layer = LayerDiagnostics;
+using Need = DiagnosticNeed;
 
 metrics::MetricInfo info_of(const char* name, const char* unit, bool larger_is_better) {
   return {.name = name,
@@ -38,46 +19,122 @@ metrics::MetricInfo info_of(const char* name, const char* unit, bool larger_is_b
           .decimals = std::string(unit) == "%" ? 2 : 4};
 }
 
-// Tokens of the one text that are no padding, behind the prefix; empty for images.
-std::vector<std::uint8_t> valid_tokens(const models::Model& model, const Tensor& input) {
-  if (model.interface() != models::Interface::kTextClassifier) return {};
-  std::vector<std::uint8_t> valid(static_cast<std::size_t>(model.geometry().prefix_tokens), 1);
-  for (const double id : host_doubles(input)) valid.push_back(id != 0 ? 1 : 0);
-  return valid;
+AttentionMetric of_head(const metrics::MetricInfo& info, const char* help, Need need,
+                        MeanOf Head::*member) {
+  return {.info = info, .help = help, .need = need, .of_head = member};
+}
+
+AttentionMetric of_layer(const metrics::MetricInfo& info, const char* help, MeanOf Layer::*member) {
+  return {.info = info, .help = help, .need = Need::kSeveralHeads, .of_layer = member};
+}
+
+AttentionMetric of_tokens(const metrics::MetricInfo& info, const char* help,
+                          double (*value)(const TokenDiagnostics&)) {
+  return {.info = info, .help = help, .need = Need::kTokens, .of_tokens = value};
+}
+
+std::vector<AttentionMetric> made_metrics() {
+  return {
+      of_head(info_of("attention_entropy", "nats", true), "entropy of the rows of attention maps",
+              Need::kMap, &Head::entropy),
+      of_head(info_of("attention_relative_entropy", "", true),
+              "the same over the logarithm of the number of keys, 0 to 1", Need::kMap,
+              &Head::relative_entropy),
+      of_head(info_of("sink_rate", "%", false),
+              "how often the first token gets more than 0.3 of the attention of all rows",
+              Need::kAllTokens, &Head::sink_rate),
+      of_head(info_of("sink_any", "%", false), "the same of whichever key gets most", Need::kMap,
+              &Head::sink_any),
+      of_head(info_of("first_token_share", "%", false),
+              "share of attention that the first token gets", Need::kAllTokens,
+              &Head::first_token_share),
+      of_head(info_of("attention_effective_rank", "", true),
+              "exp of the entropy of the maps' singular values", Need::kRanks,
+              &Head::effective_rank),
+      of_head(info_of("attention_stable_rank", "", true),
+              "squared singular values over the largest of them", Need::kRanks, &Head::stable_rank),
+      of_head(info_of("attention_row_residual", "", true),
+              "how far rows of maps are from their mean, 0 to 1", Need::kNoWindows,
+              &Head::row_residual),
+      of_head(info_of("attention_distance", "px", true),
+              "distance between patches, weighted with attention (images in a grid)",
+              Need::kPatches, &Head::mean_distance),
+      of_head(info_of("negative_mass", "%", true),
+              "share of the sizes of weights that are negative; 0 of softmax", Need::kMap,
+              &Head::negative_mass),
+      of_head(info_of("row_cancellation", "%", true),
+              "how much of a row's sizes its signs take from its sum", Need::kMap,
+              &Head::row_cancellation),
+      of_head(info_of("map_cancelled", "%", true),
+              "of maps that are a difference P - N: share of both that is gone", Need::kDifference,
+              &Head::cancelled),
+      of_head(info_of("map_inhibited", "%", true), "of the same: share of N that meets P",
+              Need::kDifference, &Head::inhibited),
+      of_layer(info_of("head_similarity", "", false), "cosine of the maps of two heads of a layer",
+               &Layer::head_similarity),
+      of_layer(info_of("head_divergence", "nats", true),
+               "Jensen-Shannon divergence of the rows of two heads of a layer", &Layer::head_js),
+      of_tokens(info_of("token_similarity", "", false), "cosine of two tokens behind a block",
+                [](const TokenDiagnostics& t) { return t.similarity; }),
+      of_tokens(info_of("token_norm_ratio", "", false),
+                "largest norm of a token behind a block over the median",
+                [](const TokenDiagnostics& t) { return t.ratio; }),
+      of_tokens(info_of("high_norm_tokens", "", false),
+                "tokens of a sample with more than 4 times the median norm",
+                [](const TokenDiagnostics& t) { return static_cast<double>(t.high_norm); }),
+      of_tokens(info_of("massive_activations", "", false),
+                "entries of a sample's tokens above 100 in size and 1000 times the median size",
+                [](const TokenDiagnostics& t) { return static_cast<double>(t.massive); })};
 }
 
 }  // namespace
 
+const char* text_of(DiagnosticNeed need) {
+  switch (need) {
+    case Need::kMap:
+      return "attention over tokens";
+    case Need::kAllTokens:
+      return "attention of all tokens to all tokens";
+    case Need::kNoWindows:
+      return "attention without windows";
+    case Need::kRanks:
+      return "attention without windows over at most 1024 tokens";
+    case Need::kPatches:
+      return "attention over patches of an image";
+    case Need::kSeveralHeads:
+      return "attention with two or more heads";
+    case Need::kDifference:
+      return "attention maps that are the difference of two";
+    case Need::kTokens:
+      return "blocks that hand on tokens";
+  }
+  return "";
+}
+
+bool fulfils(const LayerMap& map, DiagnosticNeed need) {
+  switch (need) {
+    case Need::kMap:
+      return true;
+    case Need::kAllTokens:
+      return map.keys == LayerMap::Keys::kAllTokens;
+    case Need::kNoWindows:
+      return map.keys != LayerMap::Keys::kOfWindow;
+    case Need::kRanks:
+      return map.keys != LayerMap::Keys::kOfWindow && map.parts.front().rows <= kMostRankTokens;
+    case Need::kPatches:
+      return !map.distances.empty();
+    case Need::kSeveralHeads:
+      return map.heads > 1;
+    case Need::kDifference:
+      return !map.positive.empty();
+    case Need::kTokens:
+      return false;
+  }
+  return false;
+}
+
 const std::vector<AttentionMetric>& attention_metrics() {
-  using Head = HeadDiagnostics;
-  using Layer = LayerDiagnostics;
-  static const std::vector<AttentionMetric> all = {
-      {info_of("attention_entropy", "nats", true), "entropy of the rows of attention maps",
-       over_heads<&Head::entropy>},
-      {info_of("attention_relative_entropy", "", true),
-       "the same over the logarithm of the number of keys, 0 to 1",
-       over_heads<&Head::relative_entropy>},
-      {info_of("sink_rate", "%", false),
-       "how often the first token gets more than 0.3 of the attention of all rows",
-       [](const MapDiagnostics& d) { return 100 * d.sink_rate(); }},
-      {info_of("sink_any", "%", false), "the same of whichever token gets most",
-       [](const MapDiagnostics& d) { return 100 * d.sink_any(); }},
-      {info_of("first_token_share", "%", false), "share of attention that the first token gets",
-       [](const MapDiagnostics& d) { return 100 * d.first_token_share(); }},
-      {info_of("attention_effective_rank", "", true),
-       "exp of the entropy of the maps' singular values", over_heads<&Head::effective_rank>, true},
-      {info_of("attention_stable_rank", "", true),
-       "squared singular values over the largest of them", over_heads<&Head::stable_rank>, true},
-      {info_of("attention_row_residual", "", true),
-       "how far rows of maps are from their mean, 0 to 1", over_heads<&Head::row_residual>},
-      {info_of("attention_distance", "px", true),
-       "distance between patches, weighted with attention (images in a grid)",
-       over_heads<&Head::mean_distance>},
-      {info_of("head_similarity", "", false), "cosine of the maps of two heads of a layer",
-       over_layers<&Layer::head_similarity>},
-      {info_of("head_divergence", "nats", true),
-       "Jensen-Shannon divergence of the rows of two heads of a layer",
-       over_layers<&Layer::head_js>}};
+  static const std::vector<AttentionMetric> all = made_metrics();
   return all;
 }
 
@@ -92,66 +149,6 @@ std::string attention_metrics_help() {
   for (const AttentionMetric& metric : attention_metrics())
     lines.push_back(metric.info.name + ": " + metric.help);
   return fmt::format("{}", fmt::join(lines, "; "));
-}
-
-namespace {
-
-std::int64_t step_of(std::int64_t size) {
-  constexpr std::int64_t kMost = AttentionSample::kMost;
-  return std::max<std::int64_t>((size + kMost - 1) / kMost, 1);
-}
-
-}  // namespace
-
-std::int64_t AttentionSample::count_of(std::int64_t size) {
-  return (size + step_of(size) - 1) / step_of(size);
-}
-
-AttentionSample::AttentionSample(std::vector<std::string> names, std::int64_t size)
-    : names_(std::move(names)), step_(step_of(size)) {}
-
-void AttentionSample::add(models::Model& model, const Tensor& input) {
-  const autograd::NoGrad no_grad;
-  const Tensor there = ops::to(input, model.parameters().front().tensor.device());
-  attention::Probe probe;
-  model(models::only_input(model.interface(), there), &probe);
-  const std::vector<Tensor> maps = probe.all("attn");
-  const bool square = std::ranges::all_of(maps, [&](const Tensor& map) {
-    return map.rank() == 4 && map.size(2) == map.size(3) && map.size(3) == maps.front().size(3);
-  });
-  FOVEA_CHECK(!maps.empty() && square, ConfigError,
-              fmt::format("eval.metrics: {} needs maps of attention over all tokens, and the "
-                          "network has none; choose other metrics",
-                          names_.front()));
-  if (collected_.empty()) {
-    const attention::Context layout = model.geometry();
-    MapDiagnosticsOptions options;
-    options.prefix_tokens = layout.prefix_tokens;
-    if (layout.grid_h > 0) {
-      options.grid = {layout.grid_h, layout.grid_w};
-      options.patch = static_cast<double>(input.size(-1)) / static_cast<double>(layout.grid_w);
-    }
-    options.ranks = std::ranges::any_of(
-        names_, [](const std::string& name) { return find_attention_metric(name)->of_ranks; });
-    collected_.emplace_back(options);
-  }
-  const std::vector<std::uint8_t> valid = valid_tokens(model, input);
-  for (std::size_t layer = 0; layer < maps.size(); ++layer) {
-    visualise::AttentionMap map{maps[layer].size(1), maps[layer].size(2),
-                                host_doubles(maps[layer])};
-    collected_.front().add(layer, valid.empty() ? map : visualise::crop(map, valid));
-  }
-}
-
-std::vector<metrics::Measurement> AttentionSample::measure() const {
-  std::vector<metrics::Measurement> measured;
-  for (const AttentionMetric& metric : attention_metrics()) {
-    if (std::ranges::count(names_, metric.info.name) == 0) continue;
-    const double value = collected_.empty() ? std::numeric_limits<double>::quiet_NaN()
-                                            : metric.value(collected_.front());
-    measured.push_back({.info = metric.info, .value = value});
-  }
-  return measured;
 }
 
 }  // namespace fovea::explain

@@ -1,5 +1,5 @@
-// Diagnostics of attention maps as metrics of classifications, which experiments ask for by
-// eval.metrics. explain C.
+// Diagnostics of attention maps and tokens by name: as experiments ask for them (eval.metrics) and
+// as fovea inspect attention shows them. explain C.
 #pragma once
 
 #include <cstdint>
@@ -7,45 +7,41 @@
 #include <vector>
 
 #include "explain/diagnostics/map_diagnostics.h"
+#include "explain/diagnostics/token_diagnostics.h"
 #include "metrics/metric_info.h"
-#include "models/model.h"
 
 namespace fovea::explain {
 
-/// One of them: a mean over samples, layers and heads.
+/// What a layer must have for a diagnostic to be defined.
+enum class DiagnosticNeed {
+  kMap,           // attention over tokens
+  kAllTokens,     // of all tokens on all
+  kNoWindows,     // one map for all tokens
+  kRanks,         // and few enough of them for singular values
+  kPatches,       // places in an image
+  kSeveralHeads,  // two or more
+  kDifference,    // a map that is the difference of two
+  kTokens,        // it hands on tokens; of blocks, not of attentions
+};
+/// "attention of all tokens to all tokens".
+const char* text_of(DiagnosticNeed need);
+/// Whether a layer has it; false of kTokens.
+bool fulfils(const LayerMap& map, DiagnosticNeed need);
+
+/// One of them. It has one of the three sources: a value for each head, for each layer, or for the
+/// tokens of each block.
 struct AttentionMetric {
   metrics::MetricInfo info;  // its direction is the one that is usually hoped for
   std::string help;
-  double (*value)(const MapDiagnostics&) = nullptr;
-  bool of_ranks = false;  // needs singular values
+  DiagnosticNeed need = DiagnosticNeed::kMap;
+  MeanOf HeadDiagnostics::*of_head = nullptr;
+  MeanOf LayerDiagnostics::*of_layer = nullptr;
+  double (*of_tokens)(const TokenDiagnostics&) = nullptr;
 };
 const std::vector<AttentionMetric>& attention_metrics();
 /// Null for another name.
 const AttentionMetric* find_attention_metric(const std::string& name);
 /// "attention_entropy: ...; sink_rate: ...".
 std::string attention_metrics_help();
-
-/// Maps of some samples of a part of the data.
-class AttentionSample {
- public:
-  static constexpr std::int64_t kMost = 64;  // samples that are looked at
-  /// How many of `size` samples are.
-  static std::int64_t count_of(std::int64_t size);
-
-  /// `names`: of attention_metrics(). `size`: samples of the part.
-  AttentionSample(std::vector<std::string> names, std::int64_t size);
-
-  /// Whether sample i of the part is looked at: every k-th is, so that they are kMost at most.
-  bool wants(std::int64_t i) const { return i % step_ == 0; }
-  /// Runs the network on one input of its interface, (1, ...), as it evaluates. Throws ConfigError
-  /// for a network without maps over all of its tokens.
-  void add(models::Model& model, const Tensor& input);
-  std::vector<metrics::Measurement> measure() const;
-
- private:
-  std::vector<std::string> names_;
-  std::int64_t step_;
-  std::vector<MapDiagnostics> collected_;  // none before the first sample
-};
 
 }  // namespace fovea::explain

@@ -15,6 +15,11 @@ class MeanOf {
     sum_ += value;
     ++count_;
   }
+  /// All that the other has.
+  void add(const MeanOf& other) {
+    sum_ += other.sum_;
+    count_ += other.count_;
+  }
   double value() const {
     return count_ > 0 ? sum_ / static_cast<double>(count_)
                       : std::numeric_limits<double>::quiet_NaN();

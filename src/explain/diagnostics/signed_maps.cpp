@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "base/error.h"
-#include "explain/diagnostics/mean_of.h"
 
 namespace fovea::explain {
 namespace {
@@ -27,7 +26,7 @@ double negative_mass(std::span<const double> map) {
   return quotient(negative, all);
 }
 
-double row_cancellation(std::span<const double> map, std::int64_t n) {
+MeanOf row_cancellation(std::span<const double> map, std::int64_t n) {
   FOVEA_CHECK(n >= 1 && std::ssize(map) % n == 0, ShapeError,
               fmt::format("row cancellation: {} values in {} rows; expected as many in each",
                           map.size(), n));
@@ -41,7 +40,7 @@ double row_cancellation(std::span<const double> map, std::int64_t n) {
     }
     mean.add(1 - quotient(std::abs(sum), sizes));
   }
-  return mean.value();
+  return mean;
 }
 
 Cancellation cancellation(std::span<const double> positive, std::span<const double> negative) {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "explain/diagnostics/mean_of.h"
+
 namespace fovea::explain {
 
 /// sum [-A]+ / sum |A|; NaN if all is 0.
 double negative_mass(std::span<const double> map);
 /// The mean over rows of 1 - |sum_j A_ij| / sum_j |A_ij|; rows of zeros are left out. map: n rows.
-double row_cancellation(std::span<const double> map, std::int64_t n);
+MeanOf row_cancellation(std::span<const double> map, std::int64_t n);
 
 /// Of A = P - N with P, N >= 0 (DIFF: P = A1, N = lambda A2; M-DGSA: P = g A1, N = (1 - g) A2).
 struct Cancellation {

@@ -13,12 +13,12 @@
 namespace fovea::explain {
 
 std::vector<double> singular_values(std::span<const double> matrix, std::int64_t n) {
-  FOVEA_CHECK(
-      n >= 1 && std::ssize(matrix) == n * n, ShapeError,
-      fmt::format("singular values: {} values; expected a map of {} x {}", matrix.size(), n, n));
+  FOVEA_CHECK(n >= 1 && !matrix.empty() && std::ssize(matrix) % n == 0, ShapeError,
+              fmt::format("singular values: {} values in {} rows; expected as many in each",
+                          matrix.size(), n));
   FOVEA_CHECK(std::ranges::all_of(matrix, [](double v) { return std::isfinite(v); }), NumericError,
               "singular values: the map is not finite");
-  const xt::xtensor<double, 2> a = as_xtensor(matrix, {n, n});
+  const xt::xtensor<double, 2> a = as_xtensor(matrix, {n, std::ssize(matrix) / n});
   const xt::xtensor<double, 1> s = std::get<1>(xt::linalg::svd(a, false, false));
   return {s.begin(), s.end()};
 }

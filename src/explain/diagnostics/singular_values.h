@@ -7,12 +7,12 @@
 
 namespace fovea::explain {
 
-/// Of an (n, n) matrix, row-major; the largest first. Throws ShapeError for another number of
-/// values, NumericError where they are not finite.
+/// Of a matrix of n rows, row-major; the largest first. Throws ShapeError unless all rows are as
+/// long, NumericError where values are not finite.
 std::vector<double> singular_values(std::span<const double> matrix, std::int64_t n);
 
 /// exp(-sum p ln p), p = the values over their sum (Roy & Vetterli 2007): from 1, of a matrix of
-/// rank 1, to n. NaN if all are 0.
+/// rank 1, to their number. NaN if all are 0.
 double effective_rank(std::span<const double> singular);
 /// Their squares' sum over the square of the largest. NaN if all are 0.
 double stable_rank(std::span<const double> singular);

@@ -7,7 +7,7 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "explain/diagnostics/attention_metrics.h"
+#include "explain/diagnostics/attention_diagnosis.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
 #include "ops/reduce.h"
@@ -117,6 +117,16 @@ const Tensor& Classification::input_of(const data::Batch& batch) const {
   return batch.at(models::info_of(model().interface()).reads.front().name);
 }
 
+// Those of a batch that are looked at, in one pass.
+void Classification::sample_attention(const data::Batch& batch, explain::AttentionSample& to) {
+  std::vector<Tensor> looked_at;
+  for (std::size_t i = 0; i < batch.indices.size(); ++i) {
+    if (to.wants(batch.indices[i]))
+      looked_at.push_back(ops::slice(input_of(batch), 0, static_cast<std::int64_t>(i), 1));
+  }
+  if (!looked_at.empty()) to.add(model(), ops::concat(looked_at, 0));
+}
+
 Classification::Evaluation Classification::evaluate(data::Split split,
                                                     const std::optional<NoiseLevel>& noise,
                                                     bool keep_logits) {
@@ -148,11 +158,7 @@ Classification::Evaluation Classification::evaluate(data::Split split,
     result.confusion.add(truth, predicted);
     width = logits.size(1);
     // (A mean of several networks attends to nothing.)
-    const bool attends = !attention_.empty() && !has_members();
-    for (std::size_t i = 0; i < batch.indices.size() && attends; ++i) {
-      if (attention.wants(batch.indices[i]))
-        attention.add(model(), ops::slice(input_of(batch), 0, static_cast<std::int64_t>(i), 1));
-    }
+    if (!attention_.empty() && !has_members()) sample_attention(batch, attention);
     if (keep_logits) append(logits_of_all, ops::cast(logits, DType::kFloat32).host_values<float>());
   });
   const auto order = ascending(result.indices);

@@ -11,6 +11,10 @@
 #include "training/losses/loss.h"
 #include "training/tasks/task.h"
 
+namespace fovea::explain {
+class AttentionSample;
+}
+
 namespace fovea::training {
 
 /// Learns from "target", the probabilities of the classes, where batches have it, else from
@@ -62,6 +66,7 @@ class Classification : public Task {
 
   Loss loss_;
   void check_attention();
+  void sample_attention(const data::Batch& batch, explain::AttentionSample& to);
   const Tensor& input_of(const data::Batch& batch) const;
 
   std::vector<std::string> asked_;      // names of scores

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "explain/diagnostics/attention_metrics.h"
+#include "explain/diagnostics/attention_diagnosis.h"
 #include "metrics/classes/calibration.h"
 #include "training/store/run_state.h"
 #include "training/tasks/classification.h"

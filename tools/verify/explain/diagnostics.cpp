@@ -60,12 +60,13 @@ void compare_layer(const Case& c, Checker& check, const std::string& below,
 
 void diagnose_maps(const Case& c, Checker& check) {
   explain::MapDiagnosticsOptions options;
-  options.prefix_tokens = c.integer("prefix");
+  const std::int64_t prefix = c.integer("prefix");
+  const double patch = c.number("patch", 1);
+  std::vector<double> distances;
   if (c.given("grid")) {
     const std::vector<std::int64_t> grid = c.config().integers("grid");
-    options.grid = {grid.at(0), grid.at(1)};
+    distances = explain::patch_distances(prefix, {grid.at(0), grid.at(1)}, {patch, patch});
   }
-  options.patch = c.number("patch", 1);
   options.causal = c.flag("causal");
   options.sink_threshold = c.number("eps", 0.3);
   options.sink_token = c.integer("token", 0);
@@ -75,15 +76,20 @@ void diagnose_maps(const Case& c, Checker& check) {
   if (c.has("input/key_mask")) valid = masks_of(c, "input/key_mask");
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const auto maps = maps_of(c, fmt::format("input/attn/{}", layer));
-    for (std::size_t i = 0; i < maps.size(); ++i)
-      diagnostics.add(static_cast<std::size_t>(layer),
-                      valid.empty() ? maps[i] : visualise::crop(maps[i], valid.at(i)));
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      explain::LayerMap map =
+          explain::layer_map(valid.empty() ? maps[i] : visualise::crop(maps[i], valid.at(i)));
+      map.distances = distances;
+      diagnostics.add(static_cast<std::size_t>(layer), map);
+    }
   }
   for (std::size_t layer = 0; layer < diagnostics.layers().size(); ++layer)
     compare_layer(c, check, fmt::format("{}/", layer), diagnostics.layers()[layer]);
-  check.compare("output/sink_rate", Numbers{diagnostics.sink_rate()});
-  check.compare("output/sink_any", Numbers{diagnostics.sink_any()});
-  check.compare("output/first_token_share", Numbers{diagnostics.first_token_share()});
+  using Head = explain::HeadDiagnostics;
+  const auto over_all = [&](MeanOf Head::*member) { return Numbers{diagnostics.over_all(member)}; };
+  check.compare("output/sink_rate", over_all(&Head::sink_rate));
+  check.compare("output/sink_any", over_all(&Head::sink_any));
+  check.compare("output/first_token_share", over_all(&Head::first_token_share));
 }
 
 void diagnose_tokens(const Case& c, Checker& check) {
@@ -152,7 +158,7 @@ void diagnose_signed(const Case& c, Checker& check) {
           out["inhibited"][h].add(inhibited);
         }
         out["negative_mass"][h].add(explain::negative_mass(map));
-        out["row_cancellation"][h].add(explain::row_cancellation(map, n));
+        out["row_cancellation"][h].add(explain::row_cancellation(map, n).value());
       }
     }
     for (const auto& [name, means] : out) {
@@ -179,7 +185,7 @@ void diagnose_linear(const Case& c, Checker& check) {
       append(map.values, explain::linear_map(head_of(queries[i], heads, h),
                                              head_of(keys.at(i), heads, h), n, feature, eps));
     append(all, map.values);
-    diagnostics.add(0, map);
+    diagnostics.add(0, explain::layer_map(std::move(map)));
   }
   check.compare("output/attn", all);
   compare_layer(c, check, "", diagnostics.layers().front());
