@@ -9,6 +9,7 @@
 #include "experiment/file/editor_schema.h"
 #include "experiment/file/experiment.h"
 #include "inspect/across_depth.h"
+#include "inspect/attention.h"
 #include "inspect/augment.h"
 #include "inspect/curves.h"
 #include "inspect/dataset.h"
@@ -38,6 +39,7 @@ struct Arguments {
   apps::AcrossDepthArguments across_depth;
   apps::CurvesArguments curves;
   apps::RobustnessArguments robustness;
+  apps::AttentionArguments attention;
   apps::TradeoffArguments tradeoff;
   apps::MagnitudeArguments magnitude;
   apps::SignsArguments signs;
@@ -109,6 +111,7 @@ int main(int argc, char** argv) {
       "         fovea inspect dataset experiments/smoke/dgvit.json\n"
       "         fovea inspect dataset experiments/smoke/dformer.json --plan\n"
       "         fovea inspect augment experiments/smoke/dgvit.json\n"
+      "         fovea inspect attention runs/dgvit runs/vit\n"
       "         fovea inspect dgvit.fovea\n"
       "         fovea inspect --list dataset paired_folder\n"
       "         fovea inspect schema > fovea.schema.json\n");
@@ -123,6 +126,7 @@ int main(int argc, char** argv) {
   const apps::Options diff = apps::add_diff(cli, args.experiment, args.other);
   const apps::Options curves = apps::add_curves(cli, args.curves);
   const apps::Options robustness = apps::add_robustness(cli, args.robustness);
+  const apps::Options attention = apps::add_attention(cli, args.attention);
   const apps::Options tradeoff = apps::add_tradeoff(cli, args.tradeoff);
   const apps::Options magnitude = apps::add_magnitude(cli, args.magnitude);
   const apps::Options signs = apps::add_signs(cli, args.signs);
@@ -152,6 +156,7 @@ int main(int argc, char** argv) {
       return apps::print_difference(load(args.experiment, {}), load(args.other, {}));
     if (curves.parsed()) return apps::draw_curves(args.curves);
     if (robustness.parsed()) return apps::draw_robustness(args.robustness);
+    if (attention.parsed()) return apps::inspect_attention(args.attention, json);
     if (tradeoff.parsed()) return apps::draw_tradeoff(args.tradeoff);
     if (magnitude.parsed()) return apps::draw_magnitude(args.magnitude);
     if (signs.parsed()) return apps::print_signs(args.signs, json);

@@ -178,7 +178,7 @@ std::vector<NamedPoint> named_points(const LinePlot& plot, const Layout& l) {
   std::vector<NamedPoint> points;
   for (const Series& s : plot.series) {
     for (std::size_t i = 0; i < s.labels.size(); ++i) {
-      if (l.x.shows(s.x[i]) && l.y.shows(s.y[i]))
+      if (!s.labels[i].empty() && l.x.shows(s.x[i]) && l.y.shows(s.y[i]))
         points.push_back({{l.x.position(s.x[i]), l.y.position(s.y[i])}, s.labels[i]});
     }
   }
@@ -216,7 +216,7 @@ void draw_curve(const Series& s, const Layout& l, const Stroke& stroke, Painter&
   if (s.bars) return draw_bars(s, l, stroke.colour, painter);
   constexpr std::size_t kMostDots = 15;  // sparse measurements are shown as such
   for (const auto& line : curve(s, l)) painter.line(line, stroke);
-  if (s.guide) return;
+  if (s.guide || !s.dots) return;
   for (const auto& run : runs(s, l)) {
     if (run.size() > 1 && s.x.size() > kMostDots) continue;  // of a line
     for (const std::size_t i : run) {

@@ -22,10 +22,12 @@ struct Series {
   std::vector<double> y;
   std::vector<double> band;  // empty, or the half width of the shaded area around y (a std)
   bool guide = false;        // a thin grey line to compare with, without dots
-  /// Empty, or the name of each point, which stands beside it; no line joins these points.
+  /// Empty, or the name of each point, which stands beside it ("": none); no line joins these
+  /// points.
   std::vector<std::string> labels = {};
   bool bars = false;                  // upright bars from 0 to y, 0.8 of x wide, instead of a line
   std::optional<Stroke> stroke = {};  // instead of that of its number
+  bool dots = true;                   // at the points of a line of a few
 };
 
 /// A line of a legend that several plots share.
