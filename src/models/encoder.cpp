@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
+#include "autograd/hooks.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/sizes.h"
@@ -153,6 +154,7 @@ Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& conte
       y = residual(y, norm2_(mlp_(y, grid)), nullptr);
       break;
   }
+  y = autograd::hooked(y);
   if (context.probe != nullptr) context.probe->record("features", y);
   return y;
 }

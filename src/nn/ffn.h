@@ -23,7 +23,7 @@ class FeedForward : public UnaryModule {
   using UnaryModule::operator();
   Tensor operator()(const Tensor& x, const Grid& grid) {
     const auto scope = enter();
-    return forward(x, grid);
+    return autograd::hooked(forward(x, grid));
   }
 
  protected:

@@ -1,5 +1,7 @@
 #include "nn/linear.h"
 
+#include "autograd/hooks.h"
+#include "nn/hooked_parts.h"
 #include "nn/init.h"
 #include "ops/linear.h"
 
@@ -10,6 +12,8 @@ Linear::Linear(const Build& build, std::int64_t in, std::int64_t out, bool bias)
   if (bias) bias_ = parameter("bias", init_bias(build.at("bias"), out, in));
 }
 
-Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight_, bias_); }
+Tensor Linear::forward(const Tensor& x) {
+  return ops::linear(autograd::hooked(x, kLinearInput), weight_, bias_);
+}
 
 }  // namespace fovea::nn
