@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
 
-#include "attention/probe.h"
 #include "autograd/graph.h"
+#include "autograd/hooks.h"
 #include "autograd/mode.h"
-#include "backend/devices.h"
 #include "base/error.h"
-#include "metrics/classification.h"
-#include "nn/weights.h"
-#include "ops/create.h"
+#include "explain/maps/tokens.h"
+#include "nn/hooked_parts.h"
 #include "ops/elementwise.h"
-#include "ops/in_place.h"
 #include "ops/losses/loss.h"
 #include "ops/shape.h"
 #include "tensor/host.h"
@@ -22,52 +22,45 @@
 namespace fovea::explain {
 namespace {
 
-using Table = std::vector<std::vector<double>>;
-
-models::Inputs sample_at(const models::Inputs& inputs, std::int64_t i) {
+models::Inputs first_of(const models::Inputs& inputs) {
   models::Inputs one;
   for (Tensor models::Inputs::*input :
        {&models::Inputs::image, &models::Inputs::tokens, &models::Inputs::valid}) {
-    if ((inputs.*input).defined()) one.*input = ops::slice(inputs.*input, 0, i, 1);
+    if ((inputs.*input).defined()) one.*input = ops::slice(inputs.*input, 0, 0, 1);
   }
   return one;
 }
 
-struct Losses {
-  double loss = 0, top1 = 0;
+// Of each sample, in float64.
+struct SampleLosses {
+  std::vector<double> loss, right;
 };
 
-Losses losses_of(models::Model& model, const models::Inputs& inputs, const Tensor& labels) {
+SampleLosses losses_of(models::Model& model, const models::Inputs& inputs, const Tensor& labels) {
   const autograd::NoGrad no_grad;
   const Tensor logits = model(inputs).logits;
-  const Tensor host =
-      from_doubles(host_doubles(logits), logits.shape(), DType::kFloat32, make_cpu(1));
-  const Tensor own = labels.device().is_host() ? labels : labels.copy_on(make_cpu(1));
-  const auto right = static_cast<double>(metrics::top_k_correct(host, own, 1));
-  return {host_doubles(ops::cross_entropy(logits, labels)).front(),
-          right / static_cast<double>(labels.size(0))};
-}
-
-// sum over the rows o and the channels c of each head of W_oc dL/dW_oc, which for one sample is
-// sum_ic u_ic dL/du_ic: dL/dW_oc = sum_i dL/dy_io u_ic, dL/du_ic = sum_o dL/dy_io W_oc.
-std::vector<double> effects(const HeadSite& site, const Tensor& gradient) {
-  const std::vector<double> w = host_doubles(site.projection), g = host_doubles(gradient);
-  const auto heads = static_cast<std::size_t>(site.heads);
-  const auto channels = static_cast<std::size_t>(site.projection.size(1));
-  std::vector<double> sums(heads, 0.0);
-  for (std::size_t k = 0; k < w.size(); ++k) sums[k % channels * heads / channels] += w[k] * g[k];
-  return sums;
+  const std::vector<double> z = host_doubles(logits), classes = host_doubles(labels);
+  SampleLosses all;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const auto row = z.begin() + static_cast<std::ptrdiff_t>(i) * logits.size(1);
+    const auto best = std::max_element(row, row + logits.size(1));
+    double sum = 0;
+    for (auto value = row; value != row + logits.size(1); ++value) sum += std::exp(*value - *best);
+    const auto label = static_cast<std::ptrdiff_t>(classes[i]);
+    all.loss.push_back(std::log(sum) + *best - row[label]);
+    all.right.push_back(best - row == label ? 1 : 0);
+  }
+  return all;
 }
 
 // Takes what gradients the parameters had, and gives it back.
 class KeptGradients {
  public:
   explicit KeptGradients(const nn::Module& module) : parameters_(module.parameters()) {
-    for (const nn::NamedTensor& p : parameters_) kept_.push_back(p.tensor.grad());
-    clear();
-  }
-  void clear() const {
-    for (const nn::NamedTensor& p : parameters_) p.tensor.set_grad({});
+    for (const nn::NamedTensor& p : parameters_) {
+      kept_.push_back(p.tensor.grad());
+      p.tensor.set_grad({});
+    }
   }
   ~KeptGradients() {
     for (std::size_t i = 0; i < kept_.size(); ++i) parameters_[i].tensor.set_grad(kept_[i]);
@@ -80,94 +73,142 @@ class KeptGradients {
   std::vector<Tensor> kept_;
 };
 
-// Sets the columns of a head to 0, and gives them back.
-class WithoutHead {
- public:
-  WithoutHead(const HeadSite& site, std::int64_t head)
-      : weight_(site.projection), whole_(ops::clone(site.projection.detach())) {
-    std::vector<double> values = host_doubles(whole_);
-    const std::int64_t channels = weight_.size(1);
-    for (std::int64_t k = 0; k < std::ssize(values); ++k) {
-      if (k % channels * site.heads / channels == head) values[static_cast<std::size_t>(k)] = 0;
-    }
-    const autograd::NoGrad no_grad;
-    ops::copy_into(from_doubles(values, weight_.shape(), weight_.dtype(), make_cpu(1)), weight_);
-  }
-  ~WithoutHead() {
-    const autograd::NoGrad no_grad;
-    ops::copy_into(whole_, weight_);
-  }
-  WithoutHead(const WithoutHead&) = delete;
-  WithoutHead& operator=(const WithoutHead&) = delete;
-
- private:
-  Tensor weight_, whole_;
+// What a projection reads, u, and the gradient of the mean loss.
+struct SeenHeads {
+  Tensor u;
+  std::shared_ptr<Tensor> gradient = std::make_shared<Tensor>();
 };
 
-}  // namespace
-
-std::vector<HeadSite> head_sites(models::Model& model, const models::Inputs& inputs) {
-  const autograd::NoGrad no_grad;
-  model.train(false);
-  attention::Probe probe;
-  model(inputs, &probe);
-  const std::map<std::string, Tensor> own = nn::named_tensors(model);
-  std::vector<HeadSite> sites;
-  for (const attention::Probe::Record& record : probe.records()) {
-    const bool is_map =
-        record.name == "attn" || record.name == "reduced_attn" || record.name == "unit_attn";
-    if (!is_map) continue;
-    auto weight = own.find(record.module + ".proj.weight");
-    if (weight == own.end()) weight = own.find(record.module + ".out_proj.weight");
-    const std::int64_t heads = record.value.size(1);
-    FOVEA_CHECK(
-        weight != own.end() && weight->second.rank() == 2 && weight->second.size(1) % heads == 0,
-        ConfigError,
-        fmt::format("head importance: {} has no projection of its {} heads, \"proj\" or "
-                    "\"out_proj\"",
-                    record.module, heads));
-    sites.push_back({record.module, heads, weight->second});
+// |sum_ic u_ic dL/du_ic| of each head and sample. The mean loss of b samples has 1 / b of the
+// gradient of a sample's own.
+std::vector<std::vector<double>> importance_of(const HeadSite& site, const SeenHeads& seen,
+                                               std::int64_t samples) {
+  const std::vector<double> u = host_doubles(seen.u), du = host_doubles(*seen.gradient);
+  const std::int64_t channels = seen.u.size(-1), of_sample = std::ssize(u) / samples;
+  std::vector<std::vector<double>> sums(as_index(site.heads),
+                                        std::vector<double>(as_index(samples), 0.0));
+  for (std::int64_t k = 0; k < std::ssize(u); ++k) {
+    sums[as_index(site.head_of(k % channels))][as_index(k / of_sample)] +=
+        u[as_index(k)] * du[as_index(k)];
   }
-  FOVEA_CHECK(!sites.empty(), ConfigError, "head importance: the network has no attention maps");
-  return sites;
+  for (std::vector<double>& head : sums)
+    for (double& sum : head) sum = std::abs(sum) * static_cast<double>(samples);
+  return sums;
 }
 
-HeadImportance head_importance(models::Model& model, const models::Inputs& inputs,
-                               const Tensor& labels) {
-  const std::vector<HeadSite> sites = head_sites(model, sample_at(inputs, 0));
-  const Losses whole = losses_of(model, inputs, labels);
-  HeadImportance result{.loss = whole.loss, .top1 = whole.top1};
-  for (const HeadSite& site : sites) {
-    result.importance.emplace_back(site.heads, 0.0);
-    result.ablation_loss.emplace_back();
-    result.ablation_top1.emplace_back();
-    for (std::int64_t head = 0; head < site.heads; ++head) {
-      const WithoutHead gone(site, head);
-      const Losses rest = losses_of(model, inputs, labels);
-      result.ablation_loss.back().push_back(rest.loss - whole.loss);
-      result.ablation_top1.back().push_back(rest.top1 - whole.top1);
-    }
+std::vector<HeadTable> importances(models::Model& model, const std::vector<HeadSite>& sites,
+                                   const models::Inputs& inputs, const Tensor& labels) {
+  const KeptGradients kept(model);
+  std::map<std::string, SeenHeads> seen;
+  for (const HeadSite& site : sites) seen[site.linear + "." + nn::kLinearInput] = {};
+  const autograd::ModuleHook see = [&](const std::string& place, const Tensor& value) {
+    const auto found = seen.find(place);
+    if (found == seen.end()) return value;
+    found->second.u = value.detach();
+    return autograd::observed(
+        value, [gradient = found->second.gradient](const Tensor& du) { *gradient = du; });
+  };
+  {
+    const autograd::EnableGrad with_grad;
+    const autograd::HookModules hooks(see);
+    autograd::backward(ops::cross_entropy(model(inputs).logits, labels));
   }
-  const KeptGradients gradients(model);
-  const std::int64_t count = labels.size(0);
-  for (std::int64_t i = 0; i < count; ++i) {
-    gradients.clear();
-    const Tensor logits = model(sample_at(inputs, i)).logits;
-    autograd::backward(ops::cross_entropy(logits, ops::slice(labels, 0, i, 1)));
-    for (std::size_t layer = 0; layer < sites.size(); ++layer) {
-      const Tensor gradient = sites[layer].projection.grad();
-      FOVEA_CHECK(gradient.defined(), ConfigError,
-                  fmt::format("head importance: the loss does not depend on {}, or it is frozen",
-                              sites[layer].module));
-      const std::vector<double> sums = effects(sites[layer], gradient);
-      for (std::size_t head = 0; head < sums.size(); ++head)
-        result.importance[layer][head] += std::abs(sums[head]) / static_cast<double>(count);
-    }
+  std::vector<HeadTable> result;
+  for (const HeadSite& site : sites) {
+    const SeenHeads& one = seen.at(site.linear + "." + nn::kLinearInput);
+    FOVEA_CHECK(one.gradient->defined(), ConfigError,
+                fmt::format("head importance: the loss does not depend on {}, or it is frozen",
+                            site.module));
+    result.push_back(importance_of(site, one, labels.size(0)));
   }
   return result;
 }
 
-Table normalised_by_layer(Table importance) {
+std::vector<double> minus(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> difference;
+  for (std::size_t i = 0; i < a.size(); ++i) difference.push_back(a[i] - b[i]);
+  return difference;
+}
+
+double mean_of_samples(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+HeadTable means_of(const std::vector<HeadTable>& layers) {
+  HeadTable means;
+  for (const HeadTable& layer : layers) {
+    means.emplace_back();
+    for (const std::vector<double>& head : layer) means.back().push_back(mean_of_samples(head));
+  }
+  return means;
+}
+
+void append_samples(std::vector<double>& to, const std::vector<double>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+void append_samples(std::vector<HeadTable>& to, const std::vector<HeadTable>& more) {
+  if (to.empty()) {
+    to = more;
+    return;
+  }
+  for (std::size_t layer = 0; layer < to.size(); ++layer)
+    for (std::size_t head = 0; head < to[layer].size(); ++head)
+      append_samples(to[layer][head], more[layer][head]);
+}
+
+}  // namespace
+
+void HeadEffects::append(const HeadEffects& more) {
+  append_samples(loss, more.loss);
+  append_samples(right, more.right);
+  append_samples(importance, more.importance);
+  append_samples(ablation_loss, more.ablation_loss);
+  append_samples(ablation_right, more.ablation_right);
+}
+
+HeadImportance HeadEffects::means() const {
+  return {.loss = mean_of_samples(loss),
+          .top1 = mean_of_samples(right),
+          .importance = means_of(importance),
+          .ablation_loss = means_of(ablation_loss),
+          .ablation_top1 = means_of(ablation_right)};
+}
+
+std::int64_t head_passes(const std::vector<HeadSite>& sites) {
+  std::int64_t passes = 2;  // the network itself, and backward
+  for (const HeadSite& site : sites) passes += site.heads;
+  return passes;
+}
+
+HeadEffects head_effects(models::Model& model, const std::vector<HeadSite>& sites,
+                         const models::Inputs& inputs, const Tensor& labels,
+                         const std::function<void()>& step) {
+  step();
+  const SampleLosses whole = losses_of(model, inputs, labels);
+  HeadEffects effects{whole.loss, whole.right};
+  for (const HeadSite& site : sites) {
+    HeadTable& losses = effects.ablation_loss.emplace_back();
+    HeadTable& rights = effects.ablation_right.emplace_back();
+    for (std::int64_t head = 0; head < site.heads; ++head) {
+      step();
+      const ScaledHeads gone(site, all_but(head, site.heads));
+      const SampleLosses rest = losses_of(model, inputs, labels);
+      losses.push_back(minus(rest.loss, whole.loss));
+      rights.push_back(minus(rest.right, whole.right));
+    }
+  }
+  step();
+  effects.importance = importances(model, sites, inputs, labels);
+  return effects;
+}
+
+HeadImportance head_importance(models::Model& model, const models::Inputs& inputs,
+                               const Tensor& labels) {
+  return head_effects(model, head_sites(model, first_of(inputs)), inputs, labels).means();
+}
+
+HeadTable normalised_by_layer(HeadTable importance) {
   for (std::vector<double>& layer : importance) {
     double squares = 0;
     for (const double value : layer) squares += value * value;

@@ -13,32 +13,14 @@
 #include "ops/losses/loss.h"
 #include "ops/shape.h"
 #include "tensor/host.h"
-#include "tests/models/network.h"
+#include "tests/explain/interventions/small_networks.h"
 
 using namespace fovea;
 using schema::Value;
+using test::normal_images;
+using test::small_vit;
 
 namespace {
-
-std::unique_ptr<models::Model> small_vit(const char* attention) {
-  return test::build(
-      test::options_of("vit",
-                       {{"img_size", Value::array({8, 8})},
-                        {"patch_size", 4},
-                        {"embed_dim", 8},
-                        {"depth", 2},
-                        {"num_classes", 3},
-                        {"attention", Value::object({{"type", attention}, {"num_heads", 2}})}}),
-      make_cpu(1), {});
-}
-
-Tensor normal(const Shape& shape, double scale) {
-  const RandomStream stream = RandomStream(6).fork("images");
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < shape.numel(); ++i)
-    values.push_back(scale * stream.normal(static_cast<std::uint64_t>(i)));
-  return from_doubles(values, shape, DType::kFloat32, make_cpu(1));
-}
 
 double loss_of(models::Model& model, const Tensor& x, const Tensor& labels) {
   const autograd::NoGrad no_grad;
@@ -51,7 +33,7 @@ TEST_CASE("head importance: the derivative by a gate on each head", "[explain]")
   for (const char* attention : {"softmax", "m_dgsa", "differential"}) {
     INFO(attention);
     const auto model = small_vit(attention);
-    const Tensor x = normal({2, 3, 8, 8}, 3);
+    const Tensor x = normal_images({2, 3, 8, 8}, 6, 3);
     const Tensor labels = Tensor::from(std::vector<std::int64_t>{2, 0}, {2}, make_cpu(1));
     const auto sites = explain::head_sites(*model, {.image = x});
     REQUIRE(sites.size() == 2);
@@ -96,7 +78,7 @@ TEST_CASE("head importance: weights and gradients are as before", "[explain]") {
   const Tensor kept = ops::ones({8, 8}, DType::kFloat32, make_cpu(1));
   before.at("blocks.0.attn.proj.weight").set_grad(kept);
   const Tensor labels = Tensor::from(std::vector<std::int64_t>{1}, {1}, make_cpu(1));
-  explain::head_importance(*model, {.image = normal({1, 3, 8, 8}, 1)}, labels);
+  explain::head_importance(*model, {.image = normal_images({1, 3, 8, 8}, 6, 1)}, labels);
   for (const auto& [name, tensor] : nn::named_tensors(*model)) {
     CHECK(host_doubles(tensor) == values[name]);
     CHECK(tensor.grad().defined() == (name == "blocks.0.attn.proj.weight"));
@@ -123,13 +105,33 @@ TEST_CASE("head importance: heads of windows and of reduced keys have their proj
   for (const auto& [model, heads] : {std::pair{swin.get(), std::vector<std::int64_t>{1, 1, 2, 2}},
                                      std::pair{pvt.get(), std::vector<std::int64_t>{1, 1, 2, 2}}}) {
     const Tensor labels = Tensor::from(std::vector<std::int64_t>{1}, {1}, make_cpu(1));
-    const Tensor x = normal({1, 3, 32, 32}, 1);
+    const Tensor x = normal_images({1, 3, 32, 32}, 6, 1);
     std::vector<std::int64_t> found;
     for (const auto& site : explain::head_sites(*model, {.image = x})) found.push_back(site.heads);
     CHECK(found == heads);
     const auto importance = explain::head_importance(*model, {.image = x}, labels);
     CHECK(importance.importance.back()[1] > 0);
     CHECK(importance.ablation_loss.size() == 4);
+  }
+}
+
+TEST_CASE("head importance: samples one by one, in any batches", "[explain]") {
+  const auto model = small_vit("softmax");
+  const Tensor x = normal_images({3, 3, 8, 8}, 6, 3);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{2, 0, 1}, {3}, make_cpu(1));
+  const auto sites = explain::head_sites(*model, {.image = ops::slice(x, 0, 0, 1)});
+  std::int64_t passes = 0;
+  const auto all = explain::head_effects(*model, sites, {.image = x}, labels, [&] { ++passes; });
+  CHECK(passes == explain::head_passes(sites));
+  explain::HeadEffects parts;
+  for (const std::int64_t i : {0, 1, 2})
+    parts.append(explain::head_effects(*model, sites, {.image = ops::slice(x, 0, i, 1)},
+                                       ops::slice(labels, 0, i, 1)));
+  REQUIRE(all.loss.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(parts.loss[i] == Approx(all.loss[i]));
+    CHECK(parts.importance[1][0][i] == Approx(all.importance[1][0][i]).epsilon(1e-4));
+    CHECK(parts.ablation_loss[0][1][i] == Approx(all.ablation_loss[0][1][i]).margin(1e-6));
   }
 }
 
