@@ -74,6 +74,14 @@ double black_of(const Colours& colours, std::int64_t channels, std::size_t c) {
 
 }  // namespace
 
+const std::vector<std::pair<std::string, Baseline>>& baselines() {
+  static const std::vector<std::pair<std::string, Baseline>> all = {{"zero", Baseline::kZero},
+                                                                    {"mean", Baseline::kMean},
+                                                                    {"black", Baseline::kBlack},
+                                                                    {"blur", Baseline::kBlur}};
+  return all;
+}
+
 Image baseline_image(const Image& x, const BaselineOptions& options, const Colours& colours) {
   Image result = x;
   const double sigma =

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "explain/questions.h"
 #include "schema/fields.h"
@@ -14,6 +17,9 @@ enum class Baseline {
   kBlack,  // the normalised value of intensity 0
   kBlur,   // the image behind a Gaussian
 };
+
+/// Their names, in the order above.
+const std::vector<std::pair<std::string, Baseline>>& baselines();
 
 struct BaselineOptions {
   Baseline baseline = Baseline::kZero;
@@ -33,11 +39,7 @@ Image baseline_image(const Image& x, const BaselineOptions& options, const Colou
 template <class Options>
 schema::Fields<Options>& add_baseline(schema::Fields<Options>& fields) {
   return fields
-      .add_enum("baseline", &Options::baseline,
-                {{"zero", Baseline::kZero},
-                 {"mean", Baseline::kMean},
-                 {"black", Baseline::kBlack},
-                 {"blur", Baseline::kBlur}},
+      .add_enum("baseline", &Options::baseline, baselines(),
                 "what replaces removed units: 0 after normalisation, the image's mean colour, "
                 "black, or the blurred image")
       .add("sigma", &Options::sigma, schema::greater_than(0),

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "explain/subject.h"
 
 namespace fovea::explain {
 
@@ -41,11 +40,10 @@ std::vector<double> Units::pooled(std::span<const double> pixels) const {
   return sums;
 }
 
-Units units_of(const Subject& subject) {
-  constexpr std::int64_t kUnits = 14;
-  const GridSize size = subject.size(), grid = subject.grid();
-  if (grid.count() > 0) return {grid.h, grid.w, size.h, size.w};
-  return {std::min(kUnits, size.h), std::min(kUnits, size.w), size.h, size.w};
+Units units_of(GridSize patches, GridSize image) {
+  constexpr std::int64_t kBlocks = 14;
+  if (patches.count() > 0) return {patches.h, patches.w, image.h, image.w};
+  return {std::min(kBlocks, image.h), std::min(kBlocks, image.w), image.h, image.w};
 }
 
 }  // namespace fovea::explain

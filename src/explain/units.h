@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-namespace fovea::explain {
+#include "explain/maps/token_map.h"
 
-class Subject;
+namespace fovea::explain {
 
 /// The rows of a grid are those of an image from floor(i H / rows) on to below floor((i + 1) H /
 /// rows), its columns likewise; units count row by row.
@@ -27,8 +27,8 @@ struct Units {
   std::vector<double> pooled(std::span<const double> pixels) const;
 };
 
-/// The units of the images of a subject: the patches of a network with tokens of one grid, else
-/// 14 x 14 equal blocks, or as many as there are pixels.
-Units units_of(const Subject& subject);
+/// The units of images of this size for a network with this grid of patches; where it has none of
+/// one size (0 x 0), 14 x 14 equal blocks, or as many as there are pixels.
+Units units_of(GridSize patches, GridSize image);
 
 }  // namespace fovea::explain

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/texts/text_dataset.h"
+#include "explain/interventions/dropped_inputs.h"
+#include "explain/pictures/text_inputs.h"
 #include "explain/region.h"
 #include "explain/targets.h"
 #include "tensor/host.h"
@@ -171,13 +173,14 @@ visualise::Canvas image_picture(const ExplainedRuns& asked, const std::vector<Im
 
 void explain_images(const ExplainedRuns& asked) {
   const FigureRequest& request = asked.request;
-  const std::vector<ImageInput> inputs = image_inputs(request);
+  std::vector<ImageInput> inputs = image_inputs(request);
   std::vector<ExplainedRun> all;
   for (const ShownRun& run : request.runs) {
     check_size(run, request);
     ExplainedRun& own = all.emplace_back();
-    for (const ImageInput& input : inputs) {
-      const Tensor image = prepared(input, run, request);
+    for (ImageInput& input : inputs) {
+      const Tensor image = prepared(input, run, request, asked.drop);
+      if (asked.drop && all.size() == 1) input.picture = picture_of(image, run);
       const Subject subject(run.model, image, {}, asked_region(asked, image, run.host));
       std::optional<std::int64_t> label;
       if (input.index && !subject.segments())
@@ -195,41 +198,12 @@ void explain_images(const ExplainedRuns& asked) {
   request.say_files(files);
 }
 
-struct TextInput {
-  std::string name, file, text;
-  std::optional<std::int64_t> label;
-};
-
-std::vector<TextInput> text_inputs(const FigureRequest& request) {
-  const data::TextDataset& dataset = data::texts_of(request.runs.front().samples);
-  std::vector<std::string> numbers = request.inputs;
-  if (numbers.empty() && request.texts.empty()) numbers = standard_inputs(request);
-  std::vector<TextInput> inputs;
-  for (const std::string& number : numbers) {
-    FOVEA_CHECK(visualise::is_index(number), ConfigError,
-                fmt::format("--input {}: expected the number of a text of the split; give words "
-                            "with --text",
-                            number));
-    const std::int64_t i = visualise::sample_index(number, dataset.size());
-    inputs.push_back({fmt::format("{}: {}", i, class_name(request.runs.front(), dataset.label(i))),
-                      fmt::format("explain-{}.png", i), dataset.text(i), dataset.label(i)});
-  }
-  for (std::size_t k = 1; k <= request.texts.size(); ++k) {
-    const std::string& text = request.texts[k - 1];
-    FOVEA_CHECK(!dataset.words_of(text).empty(), ConfigError,
-                fmt::format("--text \"{}\": holds no word", text));
-    inputs.push_back({fmt::format("text {}", k), fmt::format("explain-text-{}.png", k), text, {}});
-  }
-  return inputs;
-}
-
 ExplainedInput explain_text(const ExplainedRuns& asked, const ShownRun& run,
                             const TextInput& input) {
   const data::TextDataset& dataset = data::texts_of(run.samples);
   std::vector<std::string> words = dataset.words_of(input.text);
-  const data::Ids ids = dataset.ids_of(words);
+  const Subject subject(run.model, prepared_text(input.text, run));
   if (words.empty()) words = {dataset.vocabulary().token(data::Vocabulary::kUnknown)};
-  const Subject subject(run.model, Tensor::from(ids, {1, std::ssize(ids)}, run.host));
   ExplainedInput result = explain_one(asked, run, subject, input.name, input.label);
   result.words = std::move(words);
   return result;
@@ -295,6 +269,8 @@ void explain_runs(const ExplainedRuns& asked) {
   }
   FOVEA_CHECK(!texts || asked.region.empty(), ConfigError,
               "--region: is for segmentations; these runs read texts");
+  FOVEA_CHECK(!texts || !asked.drop, ConfigError,
+              "--drop-patches: is for networks of images; these read texts");
   FOVEA_CHECK(texts || asked.request.texts.empty(), ConfigError,
               "--text: is for networks of texts; these read images");
   texts ? explain_texts(asked) : explain_images(asked);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "explain/interventions/drop_patches.h"
 #include "explain/pictures/asked_methods.h"
 #include "visualise/figures/figure.h"
 
@@ -22,6 +23,7 @@ struct ExplainedRuns {
   std::string region = {};
   std::uint64_t seed = 1;
   std::int64_t batch_size = 32;             // inputs in a pass
+  std::optional<PatchDrop> drop = {};       // patches of images that go first
   bool smooth = false;                      // maps of patches, in pictures
   double overlay = 0.4;                     // share of the image under a map
   std::optional<std::int64_t> factor = {};  // enlargement of images; none: up to about 256 pixels

@@ -4,6 +4,8 @@
 
 namespace fovea::explain {
 
+Units units_of(const Subject& subject) { return units_of(subject.grid(), subject.size()); }
+
 std::vector<double> on_units(const Explanation& found, std::int64_t i, const Units& units) {
   const GridSize grid = found.grid;
   const auto values =

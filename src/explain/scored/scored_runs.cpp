@@ -7,39 +7,13 @@
 
 #include "base/error.h"
 #include "data/augment/corruptions.h"
+#include "explain/samples.h"
 #include "explain/scored/run_scorer.h"
 
 namespace fovea::explain {
 namespace {
 
 using visualise::ShownRun;
-
-// Spread evenly over a split, so that one whose samples lie class by class gives all classes.
-std::vector<std::int64_t> spread(std::int64_t size, std::int64_t limit) {
-  const std::int64_t count = std::min(size, limit);
-  std::vector<std::int64_t> samples;
-  for (std::int64_t k = 0; k < count; ++k) samples.push_back(k * size / count);
-  return samples;
-}
-
-// Those of one run, after a check that all see the same.
-std::vector<std::int64_t> samples_of(const ScoreRequest& asked) {
-  const data::Dataset& first = asked.runs.front().samples;
-  FOVEA_CHECK(first.size() > 0, ConfigError,
-              fmt::format("{}: no samples; expected a split with some", asked.runs.front().name));
-  const std::vector<std::int64_t> samples = spread(first.size(), asked.limit);
-  for (const ShownRun& run : asked.runs) {
-    const bool same =
-        run.samples.size() == first.size() && std::ranges::all_of(samples, [&](std::int64_t i) {
-          return run.samples.source_index(i) == first.source_index(i);
-        });
-    FOVEA_CHECK(same, ConfigError,
-                fmt::format("{}: its split has other samples than that of {}; expected the same, "
-                            "so that scores can be compared sample by sample",
-                            run.name, asked.runs.front().name));
-  }
-  return samples;
-}
 
 void check_noise(const ScoreRequest& asked) {
   if (!asked.noise) return;
@@ -106,7 +80,7 @@ ScoredRuns score_runs(const ScoreRequest& asked) {
       .samples = {},
       .runs = {}};
   for (const std::string& line : left_out) asked.note(line);
-  const std::vector<std::int64_t> samples = samples_of(asked);
+  const std::vector<std::int64_t> samples = common_samples(asked.runs, asked.limit);
   for (const std::int64_t i : samples) result.samples.push_back(first.samples.name(i));
   const std::vector<AskedMethod> methods = methods_of(asked, samples.front());
   const auto rows = std::ssize(methods) + asked.random_seeds;
