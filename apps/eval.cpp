@@ -64,14 +64,14 @@ std::string ensemble_name(std::string name) {
   return name + "-ensemble";
 }
 
+// `part`: the split, or what stands for it where networks or inputs are changed.
 io::fs::path results_folder(const EvalArguments& args, const std::string& name,
-                            std::string_view split) {
+                            const std::string& part) {
   if (!args.out.empty()) return args.out;
-  if (args.runs.size() > 1)
-    return experiment::default_folder("eval", ensemble_name(name)) / split;
+  if (args.runs.size() > 1) return experiment::default_folder("eval", ensemble_name(name)) / part;
   const io::fs::path run = args.runs.front();
-  if (io::fs::is_directory(run)) return run / "eval" / split;
-  return experiment::default_folder("eval", name) / split;
+  if (io::fs::is_directory(run)) return run / "eval" / part;
+  return experiment::default_folder("eval", name) / part;
 }
 
 int evaluate(const EvalArguments& args, const apps::Common& common) {
@@ -91,7 +91,9 @@ int evaluate(const EvalArguments& args, const apps::Common& common) {
   const bool asks_noise = opened.size() == 1 || !args.noise.empty() || !args.levels.empty();
   if (!args.no_noise && asks_noise)
     request.noise = experiment::noise_grid(data, args.noise, args.levels);
-  const std::string part(data::name_of(split));
+  request.interventions = {explain::head_settings(args.interventions.set_heads),
+                           args.interventions.drop(args.seed)};
+  const std::string part = std::string(data::name_of(split)) + request.interventions.suffix();
   request.report = {split, results_folder(args, name, part), name + ", " + part, args.save,
                     args.overlays};
   const bool watched = !json && !common.quiet && apps::stderr_is_terminal();
@@ -111,6 +113,10 @@ int choose_postprocessing(const EvalArguments& args, bool json) {
   const io::fs::path folder = args.runs.front();
   FOVEA_CHECK(args.runs.size() == 1 && io::fs::is_directory(folder), ConfigError,
               "--choose-postprocessing: expected the folder of one run made by train");
+  FOVEA_CHECK(args.interventions.set_heads.empty() && args.interventions.drop_patches.empty(),
+              ConfigError,
+              "--choose-postprocessing: is of the network as it is; --set-heads and --drop-patches "
+              "do not stand beside it");
   FOVEA_CHECK(args.split.empty() && args.postprocessing.empty(), ConfigError,
               "--choose-postprocessing: tries by itself, on val; --split, --keep-largest and "
               "--min-size do not stand beside it");
@@ -153,6 +159,7 @@ int main(int argc, char** argv) {
       "program.\n\n"
       "Example: fovea eval runs/dgvit --noise gaussian --noise occlusion --level 0.2 --level 0.4\n"
       "         fovea eval runs/dgvit --save logits,probabilities.csv\n"
+      "         fovea eval runs/vit --set-heads 'blocks.0:0=off'\n"
       "         fovea eval runs/fold0 runs/fold1\n"
       "         fovea eval runs/hippocampus --choose-postprocessing\n"
       "         fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights "
@@ -184,6 +191,9 @@ int main(int argc, char** argv) {
   cli.add_option("--overlays", args.overlays,
                  "samples drawn beside the truth, or with its outlines, spread over the split (12)")
       .range(0, 10000);
+  apps::add_intervention_flags(cli, args.interventions);
+  cli.add_option("--seed", args.seed, "seed of the patches that --drop-patches draws (default: 1)")
+      .range(0, 2147483647);
   apps::add_mirror_flag(cli, args.mirror);
   apps::add_postprocessing_flags(cli, args.postprocessing);
   cli.add_flag("--choose-postprocessing", args.choose_postprocessing,
@@ -191,7 +201,8 @@ int main(int argc, char** argv) {
                "rule, is written to RUN/postprocessing.json, which eval and predict then apply");
   cli.add_option("-o,--out", args.out,
                  "folder for the results (default: RUN/eval/<split>; of files "
-                 "eval/<name>/<split>, of several runs eval/<name>-ensemble/<split>)")
+                 "eval/<name>/<split>, of several runs eval/<name>-ensemble/<split>; of changed "
+                 "heads or patches <split>-changed-<hash> in place of <split>)")
       .value("FOLDER");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
   program.add_overrides(args.overrides);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/intervention_flags.h"
 #include "training/inference/postprocessing.h"
 #include "training/store/foreign_weights.h"
 
@@ -27,6 +28,8 @@ struct EvalArguments {
   bool choose_postprocessing = false;
   std::vector<std::string> save;
   std::int64_t overlays = 12;
+  InterventionFlags interventions;
+  std::int64_t seed = 1;  // of drawn patches
   int threads = 0;
 };
 

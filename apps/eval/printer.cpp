@@ -64,6 +64,8 @@ void EvalPrinter::reported(const training::Report& report, const std::vector<std
   for (std::size_t r = 0; !alone && r < opened_.size(); ++r)
     fmt::print("  run {}: {} ({})\n", r + 1, request_.runs[r], opened_[r].weights.text());
   if (!first.weights.random_text.empty()) fmt::print("  {}\n", first.weights.random_text);
+  for (const std::string& line : request_.interventions.lines())
+    fmt::print("  changed: {}\n", line);
   if (const auto& options = task().postprocessing().options; !options.empty())
     fmt::print("  post-processing: {}\n", options.text());
   print_metrics(report.metrics);

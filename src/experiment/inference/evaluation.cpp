@@ -138,6 +138,8 @@ Value evaluate(const std::vector<Opened>& all, const EvalRequest& request, EvalO
   const Value data = task.source().fingerprint();
   const std::optional<std::string> other = other_data(opened.data, data);
   if (other) observer.noted(*other);
+  const std::string weights = weights_of(all);
+  const Intervened intervened(all, request.interventions, split);
   const Value members = all.size() > 1 ? join_members(all, request, observer) : Value();
   ReportFiles files(run, request.report);
   io::make_directories(request.report.folder);  // nothing is refused from here on
@@ -172,6 +174,11 @@ Value evaluate(const std::vector<Opened>& all, const EvalRequest& request, EvalO
   record.set("metrics", values);
   for (const Value::Member& member : report.details.members()) record.set(member.key, member.value);
   std::vector<std::string> changes = request.overrides;
+  if (!request.interventions.empty()) {
+    record.set("interventions", request.interventions.record());
+    const std::vector<std::string> lines = request.interventions.lines();
+    changes.insert(changes.end(), lines.begin(), lines.end());
+  }
   if (!postprocessing.empty()) {
     record.set("postprocessing", training::to_value(postprocessing));
     changes.push_back("postprocessing=" + postprocessing.text());
@@ -184,7 +191,7 @@ Value evaluate(const std::vector<Opened>& all, const EvalRequest& request, EvalO
   if (const auto found = case_metrics(report, true); !found.empty())
     record.set("volumes", cases_json(found, "name", Value::array(report.volumes)));
   return write_eval_results(request.report.folder, record, scores, task.headline(),
-                            {weights_of(all), changes});
+                            {weights, changes});
 }
 
 training::NoiseGrid noise_grid(const training::BatchSource& data,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiment/inference/eval_results.h"
+#include "experiment/inference/interventions.h"
 #include "experiment/reports/report_files.h"
 #include "experiment/run/open_run.h"
 
@@ -17,6 +18,7 @@ struct EvalRequest {
   ReportSettings report;
   training::NoiseGrid noise;
   std::vector<std::string> overrides;  // of the run's configuration
+  Interventions interventions = {};    // in networks and inputs
 };
 
 /// Told what comes out while it does.
@@ -41,7 +43,8 @@ std::optional<std::string> other_data(const schema::Value& trained, const schema
 
 /// Writes the task's report (ReportFiles), cases.csv with the metrics that have a value for every
 /// sample, and results.json, which it returns. Of several runs everything is of the mean of their
-/// probabilities, and "members" of results.json has the metrics of each. Throws ConfigError for
+/// probabilities, and "members" of results.json has the metrics of each. After interventions
+/// "interventions" says what was changed. Throws ConfigError for
 /// several that do not predict the same classes of the same samples, and with noise.
 schema::Value evaluate(const std::vector<Opened>& opened, const EvalRequest& request,
                        EvalObserver& observer);

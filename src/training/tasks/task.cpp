@@ -44,14 +44,14 @@ Task::Task(models::Model& model, std::shared_ptr<BatchSource> source,
   dtype_ = parameters.front().tensor.dtype();
 }
 
-models::Outputs Task::output(const data::Batch& batch) {
+models::Outputs Task::output(const data::Batch& batch, attention::Probe* probe) {
   models::Inputs inputs;
   for (const models::InputField& field : models::info_of(model_.interface()).reads) {
     const Tensor there = ops::to(batch.at(field.name), device_);
     const bool fits = there.dtype() == dtype_ || !is_floating(there.dtype());
     inputs.*field.tensor = fits ? there : ops::cast(there, dtype_);
   }
-  return model_(inputs);
+  return model_(inputs, probe);
 }
 
 void Task::set_inferer(std::unique_ptr<const Inferer> inferer) {
@@ -129,6 +129,21 @@ void Task::check_no_classes(const metrics::CaseMetrics& asked) {
   FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
 }
 
+void Task::look(data::Split split, attention::Probe& probe) {
+  check_split(split);
+  const autograd::NoGrad no_grad;
+  data::Batch batch = source_->one(split, 0);
+  if (model_.interface() == models::Interface::kDenseNetwork) {
+    const std::string& name = models::info_of(model_.interface()).reads.front().name;
+    const Shape sample = batch.at(name).shape();
+    Shape window{1, sample[1]};
+    for (const std::int64_t size : inferer_->window_of(sample.part(2, sample.rank()).to_vector()))
+      window.push_back(size);
+    batch.set(name, ops::zeros(window, DType::kFloat32, device_));
+  }
+  output(batch, &probe);
+}
+
 void Task::check_inferer() {
   const bool whole = inferer_->is_whole();
   const std::string& name = models::info_of(model_.interface()).reads.front().name;
@@ -204,8 +219,10 @@ void Task::for_each_batch(data::Split split, const std::optional<NoiseLevel>& no
   check_split(split);
   FOVEA_CHECK(members_.empty() || !noise, ConfigError,
               "several runs: are scored without noise; expected one run, or --no-noise");
-  source_->each_batch(split, noise,
-                      [&](const data::Batch& batch) { visit(batch, infer(split, batch)); });
+  source_->each_batch(split, noise, [&](const data::Batch& given) {
+    const data::Batch batch = changed(given);
+    visit(batch, infer(split, batch));
+  });
 }
 
 void Task::set_members(std::vector<Task*> members) {
@@ -222,7 +239,8 @@ models::Outputs Task::infer(data::Split split, const data::Batch& batch) {
   if (members_.empty()) return infer(batch);
   Tensor sum = probabilities_of(batch);
   for (Task* member : members_)
-    sum = ops::add(sum, member->probabilities_of(member->source().these(split, batch.indices)));
+    sum = ops::add(sum, member->probabilities_of(
+                            member->changed(member->source().these(split, batch.indices))));
   return outputs_for(ops::mul(sum, 1.0 / static_cast<double>(members_.size() + 1)));
 }
 

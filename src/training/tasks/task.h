@@ -105,6 +105,13 @@ class Task {
   /// other tasks, unless there are none, and FileError for files.
   virtual void set_questions(const std::vector<schema::Component>& sets);
 
+  /// What evaluations give the network in place of their batches, from now on; reports show it too.
+  using InputChange = std::function<data::Batch(const data::Batch&)>;
+  void change_inputs(InputChange change) { change_ = std::move(change); }
+  /// Runs the network on a sample of a split as evaluations do, of a dense network on one window of
+  /// zeros.
+  void look(data::Split split, attention::Probe& probe);
+
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
   virtual void set_inferer(std::unique_ptr<const Inferer> inferer);
@@ -139,7 +146,7 @@ class Task {
   Tensor loss(const data::Batch& batch) { return loss_parts(batch).sum; }
   LossParts loss_parts(const data::Batch& batch);
   /// What the network makes of a batch, on its device.
-  models::Outputs output(const data::Batch& batch);
+  models::Outputs output(const data::Batch& batch, attention::Probe* probe = nullptr);
   /// Gives the network zeros as large as what evaluations will give it, a window or the first whole
   /// picture. Throws ConfigError where they do not fit the samples or the network.
   void check_inferer();
@@ -186,14 +193,21 @@ class Task {
   void for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                       const VisitOutputs& visit);
   void check_split(data::Split split) const;
+  /// Sample i of a split as evaluations give it to the network, in a batch of its own.
+  data::Batch evaluated(data::Split split, std::int64_t i) const {
+    return changed(source().one(split, i));
+  }
 
  private:
+  data::Batch changed(const data::Batch& batch) const { return change_ ? change_(batch) : batch; }
+
   models::Model& model_;
   std::shared_ptr<BatchSource> source_;
   Device device_;  // of the model
   DType dtype_ = DType::kFloat32;
   RandomStream random_;  // of the pass
   std::unique_ptr<const Inferer> inferer_;
+  InputChange change_;  // null: none
   std::vector<Task*> members_;
 };
 

@@ -102,14 +102,14 @@ metrics::LabelSets Segmentation::scored_labels() const {
 Tensor Segmentation::predict(data::Split split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
-  const Tensor prob = probabilities(infer(split, source().one(split, i)).maps.front());
+  const Tensor prob = probabilities(infer(split, evaluated(split, i)).maps.front());
   return prob.alias(prob.shape().part(1, prob.rank()));
 }
 
 Task::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
-  const data::Batch batch = source().one(split, i);
+  const data::Batch batch = evaluated(split, i);
   const Tensor prob = probabilities(infer(split, batch).maps.front());  // (1, k, h, w)
   const Tensor& mask = batch.at(kMask);
   const Shape plane{prob.size(2), prob.size(3)};
