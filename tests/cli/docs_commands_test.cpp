@@ -66,6 +66,10 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea explain runs/dgt --text",
       "fovea explain runs/vit --score",
       "fovea explain runs/dgvit runs/vit --score",
+      "fovea explain runs/dgvit runs/vit --head-importance",
+      "fovea explain runs/vit --input 7 --patch-from",
+      "fovea explain runs/vit --input 7 --method rollout --set-heads",
+      "fovea eval runs/vit --set-heads",
       "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/devices.md",

@@ -8,6 +8,7 @@
 
 #include "base/csv_field.h"
 #include "base/file.h"
+#include "experiment/reports/explanations/estimate_value.h"
 #include "experiment/reports/explanations/score_curves.h"
 #include "experiment/tables/text_table.h"
 
@@ -142,15 +143,6 @@ std::string seed_table_text(const ScoredRuns& scored, const std::vector<SeedRow>
              "needed).\n",
              most, rows.front().configuration, metrics::kAlpha, most, metrics::smallest_p(most),
              metrics::pairs_needed(metrics::kAlpha));
-}
-
-Value number_value(double value) { return std::isfinite(value) ? Value(value) : Value(); }
-
-Value estimate_value(const metrics::Estimate& e) {
-  return Value::object({{"n", e.n},
-                        {"mean", number_value(e.mean)},
-                        {"low", number_value(e.low)},
-                        {"high", number_value(e.high)}});
 }
 
 Value test_value(const std::optional<AgainstRandom>& test) {
