@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "experiment/tables/results_layout.h"
-#include "metrics/bootstrap.h"
 
 namespace fovea::experiment {
 namespace {
@@ -26,7 +25,8 @@ std::string verdict_text(const Difference& d) {
 
 }  // namespace
 
-std::vector<DifferenceColumn> difference_columns(const std::vector<Difference>& all) {
+std::vector<DifferenceColumn> difference_columns(const Results& results) {
+  const std::vector<Difference>& all = results.differences;
   std::vector<DifferenceColumn> columns;
   const auto add = [&](const char* title, const std::function<std::string(const Difference&)>& text,
                        bool numeric = true) {
@@ -51,10 +51,8 @@ std::vector<DifferenceColumn> difference_columns(const std::vector<Difference>& 
     const metrics::Estimate& e = d.paired.difference;
     return interval_text(e.low, e.high, d.decimals);
   });
-  add_if_any("95 % BCa", [](const Difference& d) {
-    const metrics::Interval bca = metrics::bca_interval(d.values);
-    return interval_text(bca.low, bca.high, d.decimals);
-  });
+  add_if_any("95 % BCa",
+             [](const Difference& d) { return interval_text(d.bca.low, d.bca.high, d.decimals); });
   add("pairs", [](const Difference& d) { return std::to_string(d.paired.difference.n); });
   if (std::ranges::any_of(all, [](const Difference& d) { return d.left_out > 0; }))
     add("left out", [](const Difference& d) { return std::to_string(d.left_out); });

@@ -15,6 +15,7 @@
 #include "experiment/run/run_folder.h"
 #include "experiment/tables/results_layout.h"
 #include "experiment/tables/results_remarks.h"
+#include "metrics/bootstrap.h"
 #include "schema/load.h"
 #include "training/store/data_identity.h"
 
@@ -241,6 +242,8 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
     add_metrics(results, own, sweep, row);
     results.rows.push_back(std::move(row));
   }
+  results.differences = differences(results);
+  for (Difference& d : results.differences) d.bca = metrics::bca_interval(d.values);
   results.remarks = remarks_on(ablation, runs);
   return results;
 }

@@ -11,6 +11,7 @@
 
 #include "experiment/inference/eval_results.h"
 #include "experiment/sweep/ablation.h"
+#include "experiment/tables/difference.h"
 #include "experiment/tables/metric_column.h"
 #include "metrics/statistics.h"
 
@@ -51,7 +52,8 @@ struct Results {
   std::vector<Column> columns;
   std::map<std::string, double> detect, equivalent;  // by column: ablation.h
   std::vector<ResultRow> rows;
-  bool complete = true;  // every row has every seed, or every fold
+  std::vector<Difference> differences;  // of the rows to the first one
+  bool complete = true;                 // every row has every seed, or every fold
   /// What the runs themselves say and a reader must know, one sentence an item: selected on test,
   /// made with different data or by different programs.
   std::vector<std::string> remarks;

@@ -160,11 +160,10 @@ void remark_detectable(const std::vector<Difference>& all, std::vector<std::stri
 }
 
 // How many pairs the differences need that were asked for.
-void remark_needed(const Results& results, const std::vector<Difference>& all,
-                   std::vector<std::string>& remarks) {
+void remark_needed(const Results& results, std::vector<std::string>& remarks) {
   for (const auto& [column, wished] : results.detect) {
     std::vector<std::string> rows;
-    for (const Difference& d : all) {
+    for (const Difference& d : results.differences) {
       const double std = d.paired.difference.std;
       if (d.metric != column || d.by != PairedBy::kSeed || d.other_sets || !(std > 0)) continue;
       const auto needed =
@@ -182,11 +181,10 @@ void remark_needed(const Results& results, const std::vector<Difference>& all,
   }
 }
 
-void remark_equivalence(const Results& results, const std::vector<Difference>& all,
-                        std::vector<std::string>& remarks) {
+void remark_equivalence(const Results& results, std::vector<std::string>& remarks) {
   for (const auto& [column, margin] : results.equivalent) {
     std::vector<std::string> rows;
-    for (const Difference& d : all) {
+    for (const Difference& d : results.differences) {
       if (d.metric == column) rows.push_back(fmt::format("{} {}", d.row, p_text(d.p_equivalence)));
     }
     remarks.push_back(fmt::format(
@@ -218,7 +216,8 @@ std::vector<Difference> differences(const Results& results) {
   return all;
 }
 
-std::string difference_title(const Results& results, const std::vector<Difference>& all) {
+std::string difference_title(const Results& results) {
+  const std::vector<Difference>& all = results.differences;
   const bool seeds = most_pairs(all, PairedBy::kSeed) > 0;
   const bool cases = most_pairs(all, PairedBy::kCase) > 0;
   return fmt::format("Differences to {}, paired by {}{}{}", results.rows[0].name,
@@ -226,8 +225,8 @@ std::string difference_title(const Results& results, const std::vector<Differenc
                      cases ? name_of(PairedBy::kCase) : "");
 }
 
-std::vector<std::string> difference_remarks(const Results& results,
-                                            const std::vector<Difference>& all) {
+std::vector<std::string> difference_remarks(const Results& results) {
+  const std::vector<Difference>& all = results.differences;
   std::vector<std::string> remarks;
   remark_noise(results, remarks);
   const std::int64_t pairs = most_pairs(all, PairedBy::kSeed);
@@ -241,8 +240,8 @@ std::vector<std::string> difference_remarks(const Results& results,
                     tests > 1 ? fmt::format(" with {} rows to compare (Holm)", tests) : ""));
   }
   remark_detectable(all, remarks);
-  remark_needed(results, all, remarks);
-  remark_equivalence(results, all, remarks);
+  remark_needed(results, remarks);
+  remark_equivalence(results, remarks);
   std::vector<std::string> unequal;
   for (const Difference& d : all)
     if (d.other_sets) unequal.push_back(fmt::format("{} of {}", d.metric, d.row));

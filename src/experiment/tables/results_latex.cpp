@@ -105,14 +105,14 @@ std::string cell_in_latex(const std::string& cell) {
 }
 
 // The second part of the table: every row against the first.
-std::string differences_text(const Results& results, const std::vector<Difference>& all) {
-  std::vector<std::vector<std::string>> rows(all.size());
+std::string differences_text(const Results& results) {
+  std::vector<std::vector<std::string>> rows(results.differences.size());
   std::vector<std::string> header;
   std::string alignment;
-  for (const DifferenceColumn& column : difference_columns(all)) {
+  for (const DifferenceColumn& column : difference_columns(results)) {
     header.push_back(title_in_latex(column.title));
     alignment += column.numeric ? 'r' : 'l';
-    for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t i = 0; i < rows.size(); ++i)
       rows[i].push_back(column.numeric ? cell_in_latex(column.cells[i])
                                        : latex_text(column.cells[i]));
   }
@@ -120,8 +120,7 @@ std::string differences_text(const Results& results, const std::vector<Differenc
       "\n  \\medskip\n  {{\\footnotesize {}.}}\n\n"
       "  \\begin{{tabular}}{{{}}}\n    \\toprule\n    {} \\\\\n    \\midrule\n"
       "{}    \\bottomrule\n  \\end{{tabular}}\n",
-      latex_text(difference_title(results, all)), alignment, fmt::join(header, " & "),
-      rows_text(rows));
+      latex_text(difference_title(results)), alignment, fmt::join(header, " & "), rows_text(rows));
 }
 
 std::string notes_text(const std::vector<std::string>& lines) {
@@ -147,11 +146,10 @@ std::string to_latex(const Results& results) {
       rows_text(rows));
   std::vector<std::string> notes = footer(results);
   notes.emplace_back("Best mean bold, second underlined.");
-  const std::vector<Difference> all = differences(results);
-  if (!all.empty()) {
-    text += differences_text(results, all);
+  if (!results.differences.empty()) {
+    text += differences_text(results);
     notes.emplace_back(kDifferenceNote);
-    for (std::string& remark : difference_remarks(results, all)) notes.push_back(std::move(remark));
+    for (std::string& remark : difference_remarks(results)) notes.push_back(std::move(remark));
   }
   text += notes_text(notes) + "\\end{table}\n";
   const std::string engine =

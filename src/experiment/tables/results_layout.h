@@ -60,46 +60,20 @@ std::vector<ChangeMark> change_marks(const Results& results);
 /// The name of a row with its sign, where there are no published numbers to put it beside.
 std::string marked_name(const ResultRow& row, const ChangeMark& mark);
 
-/// What a pair has in common: the seed of two runs, or the sample that two networks saw.
-enum class PairedBy { kSeed, kCase };
-/// "seed", "case"
-const char* name_of(PairedBy by);
-
-/// A row against the first one.
-struct Difference {
-  std::size_t index = 0;  // of the row
-  std::string row;
-  std::string metric;
-  int decimals = 2;
-  metrics::Paired paired;
-  std::vector<double> values;  // of the pairs
-  double holm = 0;             // adjusted over the rows of the metric
-  metrics::Verdict verdict = metrics::Verdict::kNone;
-  std::int64_t tests = 0;  // rows of the metric that are tested
-  /// Of seeds: the smallest difference that so many pairs, spread as these, show (verdict.h).
-  std::optional<double> detectable;
-  std::optional<double> margin;         // of a test for equivalence
-  double p_equivalence = std::nan("");  // adjusted over the rows of the metric
-  PairedBy by = PairedBy::kSeed;
-  double p_signed_rank = 0;   // of cases: Wilcoxon's test beside that of the signs
-  std::int64_t left_out = 0;  // cases or seeds where one of the two is undefined
-  bool other_sets = false;    // of seeds: the two means of a pair are over different sets of values
-};
 /// All rows but the first with at least two seeds in common with it; or, where both have a single
 /// run or are cross-validated, with values of the same cases, samples or volumes. Where fewer than
 /// two pairs are defined there is no interval, and no test.
 std::vector<Difference> differences(const Results& results);
 
 /// "Differences to ViT, paired by seed"
-std::string difference_title(const Results& results, const std::vector<Difference>& all);
+std::string difference_title(const Results& results);
 /// How the differences are to be read.
 inline constexpr const char* kDifferenceNote =
     "Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the "
     "rows of a metric. Better and worse: p (Holm) of at most 0.05, so at most 5 % of tables "
     "without a true difference say either of a metric.";
 /// What else must be known of them: how small a p their seeds allow, or that they are of cases.
-std::vector<std::string> difference_remarks(const Results& results,
-                                            const std::vector<Difference>& all);
+std::vector<std::string> difference_remarks(const Results& results);
 /// The columns of a table of differences, as text, and the cells of each. Columns that no
 /// difference has anything for are left out.
 struct DifferenceColumn {
@@ -107,7 +81,7 @@ struct DifferenceColumn {
   std::vector<std::string> cells;  // by difference
   bool numeric = true;
 };
-std::vector<DifferenceColumn> difference_columns(const std::vector<Difference>& all);
+std::vector<DifferenceColumn> difference_columns(const Results& results);
 /// "0.0625", "-" where there is none.
 std::string p_text(double p);
 

@@ -8,7 +8,6 @@
 #include "base/csv_field.h"
 #include "experiment/tables/results.h"
 #include "experiment/tables/results_layout.h"
-#include "metrics/bootstrap.h"
 
 namespace fovea::experiment {
 namespace {
@@ -68,10 +67,9 @@ Value strings(const std::vector<std::string>& list) {
   return array;
 }
 
-Value differences_json(const Results& results, const std::vector<Difference>& all,
-                       std::size_t row) {
+Value differences_json(const Results& results, std::size_t row) {
   Value metrics = Value::object();
-  for (const Difference& d : all) {
+  for (const Difference& d : results.differences) {
     if (d.index != row) continue;
     const metrics::Estimate& e = d.paired.difference;
     Value difference = Value::object({{"to", results.rows[0].name},
@@ -86,9 +84,8 @@ Value differences_json(const Results& results, const std::vector<Difference>& al
     difference.set("left_out", d.left_out);
     difference.set("verdict",
                    d.verdict == metrics::Verdict::kNone ? Value() : Value(name_of(d.verdict)));
-    const metrics::Interval bca = metrics::bca_interval(d.values);
-    difference.set("bca95_low", bca.low);
-    difference.set("bca95_high", bca.high);
+    difference.set("bca95_low", d.bca.low);
+    difference.set("bca95_high", d.bca.high);
     difference.set("detectable", d.detectable ? Value(*d.detectable) : Value());
     if (d.margin)
       difference.set("equivalent",
@@ -133,10 +130,9 @@ void add_verdict_cells(const Difference* found, std::vector<std::string>& cells)
     cells.insert(cells.end(), 6, "");
     return;
   }
-  const metrics::Interval bca = metrics::bca_interval(found->values);
   cells.insert(cells.end(),
                {found->verdict == metrics::Verdict::kNone ? "" : name_of(found->verdict),
-                csv_number(bca.low), csv_number(bca.high),
+                csv_number(found->bca.low), csv_number(found->bca.high),
                 found->detectable ? csv_number(*found->detectable) : "",
                 found->margin ? csv_number(*found->margin) : "", csv_number(found->p_equivalence)});
 }
@@ -145,7 +141,6 @@ void add_verdict_cells(const Difference* found, std::vector<std::string>& cells)
 
 std::string to_json(const Results& results) {
   Value rows = Value::array();
-  const std::vector<Difference> all = differences(results);
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
     std::vector<std::string> nonfinite;
@@ -166,7 +161,7 @@ std::string to_json(const Results& results) {
                                  {"published", published_json(results.paper, row.published)},
                                  {"changes", strings(row.changes)},
                                  {"selected_on", or_null(row.selected_on)},
-                                 {"differences", differences_json(results, all, r)},
+                                 {"differences", differences_json(results, r)},
                                  {"remarks", strings(results.remarks)}});
     if (results.folds > 0) value.set("folds", Value::array(row.folds));
     if (!nonfinite.empty()) value.set("nonfinite", Value::array(nonfinite));
@@ -182,7 +177,6 @@ std::string to_csv(const Results& results) {
       "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
       "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out,"
       "folds,verdict,bca95_low,bca95_high,detectable,equivalence_margin,p_equivalence\n";
-  const std::vector<Difference> all = differences(results);
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
     for (const MetricResult& metric : row.metrics) {
@@ -209,7 +203,7 @@ std::string to_csv(const Results& results) {
       cells.push_back(folds ? fmt::format("{}", fmt::join(row.seeds, " "))
                             : fmt::format("{}", fmt::join(runs, " ")));
       cells.push_back(fmt::format("{}", fmt::join(values, " ")));
-      const Difference* found = find_difference(all, r, metric.name);
+      const Difference* found = find_difference(results.differences, r, metric.name);
       add_difference_cells(results, found, cells);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
       cells.push_back(row.selected_on);

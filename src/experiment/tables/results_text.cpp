@@ -86,12 +86,12 @@ TextTable main_table(const Results& results, bool markdown) {
   return table;
 }
 
-TextTable difference_table(const std::vector<Difference>& all) {
+TextTable difference_table(const Results& results) {
   TextTable table;
-  table.rows.resize(all.size());
-  for (const DifferenceColumn& column : difference_columns(all)) {
+  table.rows.resize(results.differences.size());
+  for (const DifferenceColumn& column : difference_columns(results)) {
     table.header.push_back(column.title);
-    for (std::size_t i = 0; i < all.size(); ++i) table.rows[i].push_back(column.cells[i]);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) table.rows[i].push_back(column.cells[i]);
   }
   return table;
 }
@@ -103,12 +103,11 @@ std::string to_markdown(const Results& results) {
       fmt::format("# {}\n\n{}\n", results.name, markdown_table(main_table(results, true)));
   for (const std::string& line : footer(results)) text += line + "\n";
   text += "Best mean bold, second underlined.\n";
-  const std::vector<Difference> all = differences(results);
-  if (all.empty()) return text;
-  text += fmt::format("\n## {}\n\n{}\n", difference_title(results, all),
-                      markdown_table(difference_table(all)));
+  if (results.differences.empty()) return text;
+  text += fmt::format("\n## {}\n\n{}\n", difference_title(results),
+                      markdown_table(difference_table(results)));
   text += fmt::format("{}\n", kDifferenceNote);
-  for (const std::string& remark : difference_remarks(results, all)) text += remark + "\n";
+  for (const std::string& remark : difference_remarks(results)) text += remark + "\n";
   return text;
 }
 
@@ -116,11 +115,10 @@ std::string to_text(const Results& results) {
   std::string text = plain_table(main_table(results, false));
   text += "\n";
   for (const std::string& line : footer(results)) text += line + "\n";
-  const std::vector<Difference> all = differences(results);
-  if (all.empty()) return text;
+  if (results.differences.empty()) return text;
   text +=
-      fmt::format("\n{}:\n{}", difference_title(results, all), plain_table(difference_table(all)));
-  for (const std::string& remark : difference_remarks(results, all)) text += "\n" + remark + "\n";
+      fmt::format("\n{}:\n{}", difference_title(results), plain_table(difference_table(results)));
+  for (const std::string& remark : difference_remarks(results)) text += "\n" + remark + "\n";
   return text;
 }
 

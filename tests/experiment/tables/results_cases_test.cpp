@@ -45,7 +45,7 @@ TEST_CASE("results: rows of one seed are paired by case", "[experiment]") {
   score(ablation.jobs[0], 10, false);
   score(ablation.jobs[1], 25, false);  // right on all of these, and on 15 more
   const Results results = collect_results(ablation, "out");
-  const std::vector<Difference> all = differences(results);
+  const std::vector<Difference>& all = results.differences;
   REQUIRE(all.size() == 1);
   CHECK(all[0].by == PairedBy::kCase);
   CHECK(all[0].paired.difference.n == 40);
@@ -74,7 +74,7 @@ TEST_CASE("results: volumes are cases too, without those that one network has no
   score_volumes(ablation.jobs[0], "5, 4, 3, 1");
   score_volumes(ablation.jobs[1], "7, 5, null, 2");
   const Results results = collect_results(ablation, "out");
-  const std::vector<Difference> all = differences(results);
+  const std::vector<Difference>& all = results.differences;
   REQUIRE(all.size() == 1);
   CHECK(all[0].by == PairedBy::kCase);
   CHECK(all[0].left_out == 1);
@@ -92,21 +92,21 @@ TEST_CASE("results: volumes are cases too, without those that one network has no
   }
   score_volumes(ablation.jobs[1], "7, null, null, null");
   // Too few for a test are said, not passed over.
-  const std::vector<Difference> few = differences(collect_results(ablation, "out"));
+  const std::vector<Difference> few = collect_results(ablation, "out").differences;
   REQUIRE(few.size() == 1);
   CHECK(few[0].left_out == 3);
   CHECK(few[0].paired.difference.n == 1);
   CHECK_THAT(to_text(collect_results(ablation, "out")), Catch::Contains("left out"));
   score_volumes(ablation.jobs[1], "null, null, null, null");
-  REQUIRE(differences(collect_results(ablation, "out")).size() == 1);
-  CHECK(differences(collect_results(ablation, "out"))[0].left_out == 4);
+  REQUIRE(collect_results(ablation, "out").differences.size() == 1);
+  CHECK(collect_results(ablation, "out").differences[0].left_out == 4);
 }
 
 TEST_CASE("results: cases are compared only where they are the same", "[experiment]") {
   const Folder folder("cases-differ");
   const Ablation ablation = two_rows();
   score(ablation.jobs[0], 10, false);
-  const auto pairs = [&] { return differences(collect_results(ablation, "out")).size(); };
+  const auto pairs = [&] { return collect_results(ablation, "out").differences.size(); };
   score(ablation.jobs[1], 20, true);
   CHECK(pairs() == 1);
   SECTION("other data") { score(ablation.jobs[1], 20, true, "other"); }
@@ -121,7 +121,7 @@ TEST_CASE("results: several seeds are paired by seed, whatever eval scored", "[e
   const Folder folder("cases-seeds");
   const Ablation ablation = two_rows("[0, 1]");
   for (const Job& job : ablation.jobs) score(job, 10 + static_cast<int>(job.row), false);
-  const std::vector<Difference> all = differences(collect_results(ablation, "out"));
+  const std::vector<Difference> all = collect_results(ablation, "out").differences;
   REQUIRE(all.size() == 1);
   CHECK(all[0].by == PairedBy::kSeed);
   CHECK(all[0].paired.difference.n == 2);

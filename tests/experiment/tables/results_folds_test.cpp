@@ -63,7 +63,7 @@ TEST_CASE("results: means are over folds, pairs are the cases of all folds", "[e
   CHECK(std::isnan(y.estimate.low));
   CHECK(y.cases->volumes == std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g"});
   CHECK(y.cases->values == std::vector<double>{100, 0, 100, 100, 100, 100, 0});
-  const std::vector<Difference> all = differences(results);
+  const std::vector<Difference>& all = results.differences;
   REQUIRE(all.size() == 1);
   CHECK(all[0].by == PairedBy::kCase);
   CHECK(all[0].paired.difference.n == 7);
@@ -95,7 +95,7 @@ TEST_CASE("results: cases of folds are compared only where each is held out once
   score(ablation.jobs[0], kFirst, 1);
   score(ablation.jobs[1], kFirst, 3);
   score(ablation.jobs[2], kSecond, 1);
-  const auto pairs = [&] { return differences(collect_results(ablation, "out")).size(); };
+  const auto pairs = [&] { return collect_results(ablation, "out").differences.size(); };
   CHECK(pairs() == 0);  // a fold is missing
   CHECK_THAT(to_text(collect_results(ablation, "out")), Catch::Contains("n = 1 to 2 of 2 folds"));
   score(ablation.jobs[3], kSecond, 2);
@@ -113,5 +113,5 @@ TEST_CASE("results: folds are no pairs of what they do not hold out", "[experime
   for (const Job& job : ablation.jobs) score(job, job.fold == 0 ? kFirst : kSecond, 1);
   const Results results = collect_results(ablation, "out");
   CHECK(results.rows[0].metrics[0].estimate.n == 2);
-  CHECK(differences(results).empty());
+  CHECK(results.differences.empty());
 }

@@ -66,6 +66,7 @@ TEST_CASE("results: what was asked for stands below the table", "[experiment]") 
   for (auto& [seed, value] : results.rows[2].metrics[0].by_run) value += seed % 2 == 0 ? 0.1 : -0.1;
   results.detect["test_top1"] = 2;
   results.equivalent["test_top1"] = 0.5;
+  results.differences = differences(results);
   const std::string text = to_text(results);
   CHECK_THAT(text, Catch::Contains("better") &&
                        Catch::Contains("not distinguishable, equivalent within 0.5"));
