@@ -3,11 +3,28 @@
 #include <fmt/format.h>
 
 #include "visualise/plots/plot.h"
+#include "visualise/plots/plot_legend.h"
 
 namespace fovea::experiment {
 
 using explain::ScoredRuns;
 using explain::ScoreRow;
+
+namespace {
+
+// The methods of several plots, which are the same in each, out of the plots.
+std::vector<visualise::LegendLine> take_legend(std::vector<visualise::LinePlot>& plots) {
+  std::vector<visualise::LegendLine> legend;
+  const visualise::LinePlot& first = plots.front();
+  for (std::size_t i = 0; i < first.series.size(); ++i)
+    legend.push_back({first.series[i].name, visualise::series_stroke(first, i)});
+  for (visualise::LinePlot& plot : plots) {
+    for (visualise::Series& series : plot.series) series.name.clear();
+  }
+  return legend;
+}
+
+}  // namespace
 
 bool write_score_curves(const std::filesystem::path& path, const ScoredRuns& scored,
                         const std::vector<ScoreRow>& rows) {
@@ -30,7 +47,9 @@ bool write_score_curves(const std::filesystem::path& path, const ScoredRuns& sco
     }
   }
   if (plots.empty()) return false;
-  visualise::write_plots(path, plots, plots.size() == 1 ? 1 : 2);
+  std::vector<visualise::LegendLine> legend;
+  if (plots.size() > 1) legend = take_legend(plots);
+  visualise::write_plots(path, plots, plots.size() == 1 ? 1 : 2, legend);
   return true;
 }
 

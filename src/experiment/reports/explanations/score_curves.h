@@ -9,8 +9,8 @@
 namespace fovea::experiment {
 
 /// A plot for each run and score that has curves: the mean over samples of each method over the
-/// share of changed units, with its interval of 95 % as a band. False where there is nothing to be
-/// drawn.
+/// share of changed units, with its interval of 95 % as a band. Several plots share a legend below
+/// them. False where there is nothing to be drawn.
 bool write_score_curves(const std::filesystem::path& path, const explain::ScoredRuns& scored,
                         const std::vector<explain::ScoreRow>& rows);
 
