@@ -22,13 +22,18 @@ namespace fovea::explain {
 struct ExplanationRequest {
   const Subject& subject;
   std::vector<std::int64_t> targets;  // the class of each sample
-  RandomStream random;                // of noise, masks and controls
+  std::vector<RandomStream> random;   // of each sample, for noise, masks and controls
   std::int64_t batch_size = 32;       // inputs in a pass of methods that make many, at most
   /// Draws that are given in place of random ones: noise (N, b, c, h, w) that is added to the
-  /// input, masks (N, h, w).
+  /// input, masks (N, h, w) of every sample.
   Tensor noise = {}, masks = {};
   Colours colours = {};  // that images were normalised with, for the baseline "black"
 };
+
+/// The stream of a sample of a split, by its number, or of a file or text, by its name: the same
+/// wherever it is explained.
+RandomStream explanation_stream(std::uint64_t seed, std::int64_t sample);
+RandomStream explanation_stream(std::uint64_t seed, const std::string& name);
 
 /// Relevance of the places of every sample.
 struct Explanation {

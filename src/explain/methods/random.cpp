@@ -9,11 +9,13 @@ struct RandomOptions {};
 Explanation random_relevance(const ExplanationRequest& request, const RandomOptions&) {
   const Subject& subject = request.subject;
   Explanation result{{}, control_grid(subject)};
-  const RandomStream stream = request.random.fork("random");
-  const auto count = static_cast<std::uint64_t>(subject.batch() * result.grid.count());
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const bool padding = subject.reads_text() && subject.valid()[i] == 0;
-    result.values.push_back(padding ? 0 : static_cast<double>(stream.uniform(i)));
+  const auto places = static_cast<std::size_t>(result.grid.count());
+  for (std::size_t i = 0; i < request.random.size(); ++i) {
+    const RandomStream stream = request.random[i].fork("random");
+    for (std::size_t j = 0; j < places; ++j) {
+      const bool padding = subject.reads_text() && subject.valid()[i * places + j] == 0;
+      result.values.push_back(padding ? 0 : static_cast<double>(stream.uniform(j)));
+    }
   }
   return result;
 }

@@ -35,19 +35,62 @@ std::vector<double> random_mask(const GridSize& size, const RiseOptions& o,
   return mask;
 }
 
-// Masks (N, 1, h, w) of the request, or random ones.
-Tensor masks_of(const ExplanationRequest& request, const RiseOptions& o) {
-  const GridSize size = request.subject.size();
-  const Tensor& x = request.subject.x();
-  if (request.masks.defined())
-    return request.masks.alias({request.masks.size(0), 1, size.h, size.w});
-  std::vector<double> all;
-  for (std::int64_t k = 0; k < o.masks; ++k) {
-    const auto mask =
-        random_mask(size, o, request.random.fork("rise").fork(static_cast<std::uint64_t>(k)));
-    all.insert(all.end(), mask.begin(), mask.end());
+// The masks of every sample: those of the request, or random ones, which are drawn when they are
+// wanted, as those of a batch together may be large.
+class Masks {
+ public:
+  Masks(const ExplanationRequest& request, const RiseOptions& o) : request_(request), o_(o) {
+    if (request.masks.defined()) given_ = host_doubles(request.masks);
   }
-  return from_doubles(all, {o.masks, 1, size.h, size.w}, x.dtype(), x.device());
+  std::int64_t count() const {
+    return request_.masks.defined() ? request_.masks.size(0) : o_.masks;
+  }
+  /// Masks [first, last) of sample i: (last - first, h, w).
+  std::vector<double> of_sample(std::int64_t i, std::int64_t first, std::int64_t last) const {
+    const GridSize size = request_.subject.size();
+    if (request_.masks.defined())
+      return {given_.begin() + first * size.count(), given_.begin() + last * size.count()};
+    const RandomStream stream = request_.random[as_index(i)].fork("rise");
+    std::vector<double> masks;
+    for (std::int64_t k = first; k < last; ++k) {
+      const auto mask = random_mask(size, o_, stream.fork(as_index(k)));
+      masks.insert(masks.end(), mask.begin(), mask.end());
+    }
+    return masks;
+  }
+
+ private:
+  const ExplanationRequest& request_;
+  const RiseOptions& o_;
+  std::vector<double> given_;
+};
+
+// Probabilities of the targets behind each mask: (N, b).
+std::vector<double> masked_scores(const ExplanationRequest& request, const RiseOptions& o,
+                                  const Masks& masks) {
+  const Subject& subject = request.subject;
+  const Tensor& x = subject.x();
+  const Tensor base = baseline_of(request, o, "rise");
+  const std::int64_t b = subject.batch();
+  std::vector<double> scores;
+  for (std::int64_t first = 0; first < masks.count(); first += groups_of(request)) {
+    const std::int64_t last = std::min(masks.count(), first + groups_of(request));
+    std::vector<double> all;
+    for (std::int64_t k = first; k < last; ++k) {
+      for (std::int64_t i = 0; i < b; ++i) {
+        const auto mask = masks.of_sample(i, k, k + 1);
+        all.insert(all.end(), mask.begin(), mask.end());
+      }
+    }
+    const Tensor mask =
+        from_doubles(all, {(last - first) * b, 1, x.size(2), x.size(3)}, x.dtype(), x.device());
+    const Tensor masked =
+        ops::add(ops::mul(repeated(x, last - first), mask),
+                 ops::mul(repeated(base, last - first), ops::affine(mask, -1, 1)));
+    const auto found = subject.target_scores(masked, request.targets, /*probabilities=*/true);
+    scores.insert(scores.end(), found.begin(), found.end());
+  }
+  return scores;
 }
 
 Explanation rise(const ExplanationRequest& request, const RiseOptions& o) {
@@ -55,28 +98,14 @@ Explanation rise(const ExplanationRequest& request, const RiseOptions& o) {
   FOVEA_CHECK(
       !subject.reads_text() && !subject.segments(), ConfigError,
       "rise: watches the probability of a class of images; expected a classifier of images");
-  const Tensor masks = masks_of(request, o);
-  const Tensor base = baseline_of(request, o, "rise");
-  const std::int64_t count = masks.size(0), b = subject.batch();
-  std::vector<double> scores;  // (N, b)
-  for (std::int64_t first = 0; first < count; first += groups_of(request)) {
-    std::vector<Tensor> masked;
-    for (std::int64_t k = first; k < std::min(count, first + groups_of(request)); ++k) {
-      const Tensor mask = masks.rows(k, k + 1);
-      masked.push_back(
-          ops::add(ops::mul(subject.x(), mask), ops::mul(base, ops::affine(mask, -1, 1))));
-    }
-    const auto found =
-        subject.target_scores(ops::concat(masked, 0), request.targets, /*probabilities=*/true);
-    scores.insert(scores.end(), found.begin(), found.end());
-  }
-  const std::vector<double> values = host_doubles(masks);
+  const Masks masks(request, o);
+  const std::vector<double> scores = masked_scores(request, o, masks);
+  const std::int64_t count = masks.count(), b = subject.batch();
   Explanation result{{}, subject.size()};
   for (std::int64_t i = 0; i < b; ++i) {
     std::vector<double> of_item;
-    for (std::int64_t k = 0; k < count; ++k)
-      of_item.push_back(scores[static_cast<std::size_t>(k * b + i)]);
-    const std::vector<double> map = rise_map(values, of_item, o.keep);
+    for (std::int64_t k = 0; k < count; ++k) of_item.push_back(scores[as_index(k * b + i)]);
+    const std::vector<double> map = rise_map(masks.of_sample(i, 0, count), of_item, o.keep);
     result.values.insert(result.values.end(), map.begin(), map.end());
   }
   return result;

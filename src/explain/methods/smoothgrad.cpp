@@ -21,8 +21,8 @@ struct SmoothgradOptions {
   Reduce reduce = Reduce::kAbsSum;
 };
 
-// max x - min x of every sample, over all of it: (b, 1, ...).
-Tensor ranges_of(const Tensor& x) {
+// max x - min x of every sample, over all of it.
+std::vector<double> ranges_of(const Tensor& x) {
   const std::vector<double> values = host_doubles(x);
   const std::int64_t b = x.size(0), each = x.numel() / b;
   std::vector<double> ranges;
@@ -31,24 +31,26 @@ Tensor ranges_of(const Tensor& x) {
     const auto [low, high] = std::minmax_element(first, first + each);
     ranges.push_back(*high - *low);
   }
-  Shape shape{b};
-  for (int axis = 1; axis < x.rank(); ++axis) shape.push_back(1);
-  return from_doubles(ranges, shape, x.dtype(), x.device());
+  return ranges;
 }
 
-// Draws [first, first + count), each like x: (count b, ...).
+// Draws [first, first + count) of every sample, each like x: (count b, ...).
 Tensor noise_of(const ExplanationRequest& request, const SmoothgradOptions& o, std::int64_t first,
                 std::int64_t count) {
   const Tensor& x = request.subject.x();
   Shape all = x.shape();
   all[0] *= count;
   if (request.noise.defined()) return request.noise.rows(first, first + count).alias(all);
-  const Tensor scale = ops::mul(ranges_of(x), o.sigma);
+  const std::vector<double> ranges = ranges_of(x);
+  Shape one = x.shape();
+  one[0] = 1;
   std::vector<Tensor> draws;
   for (std::int64_t k = first; k < first + count; ++k) {
-    const RandomStream stream = request.random.fork("smoothgrad").fork(static_cast<uint64_t>(k));
-    draws.push_back(
-        ops::mul(ops::random_normal(x.shape(), 0, 1, stream, x.dtype(), x.device()), scale));
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const RandomStream stream = request.random[i].fork("smoothgrad").fork(as_index(k));
+      draws.push_back(
+          ops::random_normal(one, 0, o.sigma * ranges[i], stream, x.dtype(), x.device()));
+    }
   }
   return ops::concat(draws, 0);
 }

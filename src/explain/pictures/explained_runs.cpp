@@ -33,7 +33,8 @@ using visualise::ShownRun;
 using ExplainedRun = std::vector<ExplainedInput>;
 
 ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, const Subject& subject,
-                           const std::string& name, std::optional<std::int64_t> label) {
+                           const std::string& name, std::optional<std::int64_t> label,
+                           const RandomStream& random) {
   const std::int64_t target = target_of(asked.target, run, subject, 0, label);
   ExplainedInput result{name, class_name(run, subject.predicted().front()),
                         class_name(run, target)};
@@ -46,7 +47,7 @@ ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, cons
                     run.name, name, result.target));
   const ExplanationRequest request{.subject = subject,
                                    .targets = {target},
-                                   .random = RandomStream(asked.seed).fork(name),
+                                   .random = {random},
                                    .batch_size = asked.batch_size,
                                    .colours = colours_of(run)};
   for (const AskedMethod& one : asked.methods) {
@@ -185,7 +186,9 @@ void explain_images(const ExplainedRuns& asked) {
       std::optional<std::int64_t> label;
       if (input.index && !subject.segments())
         label = run.samples.label(place_of(input, run, request));
-      own.push_back(explain_one(asked, run, subject, input.name, label));
+      own.push_back(explain_one(asked, run, subject, input.name, label,
+                                input.index ? explanation_stream(asked.seed, *input.index)
+                                            : explanation_stream(asked.seed, input.file)));
       say_explained(request, run, own.back(), asked);
     }
   }
@@ -204,7 +207,9 @@ ExplainedInput explain_text(const ExplainedRuns& asked, const ShownRun& run,
   std::vector<std::string> words = dataset.words_of(input.text);
   const Subject subject(run.model, prepared_text(input.text, run));
   if (words.empty()) words = {dataset.vocabulary().token(data::Vocabulary::kUnknown)};
-  ExplainedInput result = explain_one(asked, run, subject, input.name, input.label);
+  ExplainedInput result = explain_one(asked, run, subject, input.name, input.label,
+                                      input.index ? explanation_stream(asked.seed, *input.index)
+                                                  : explanation_stream(asked.seed, input.text));
   result.words = std::move(words);
   return result;
 }

@@ -24,13 +24,14 @@ std::vector<TextInput> text_inputs(const FigureRequest& request) {
                             number));
     const std::int64_t i = visualise::sample_index(number, dataset.size());
     inputs.push_back({fmt::format("{}: {}", i, class_name(request.runs.front(), dataset.label(i))),
-                      fmt::format("explain-{}.png", i), dataset.text(i), dataset.label(i)});
+                      fmt::format("explain-{}.png", i), dataset.text(i), i, dataset.label(i)});
   }
   for (std::size_t k = 1; k <= request.texts.size(); ++k) {
     const std::string& text = request.texts[k - 1];
     FOVEA_CHECK(!dataset.words_of(text).empty(), ConfigError,
                 fmt::format("--text \"{}\": holds no word", text));
-    inputs.push_back({fmt::format("text {}", k), fmt::format("explain-text-{}.png", k), text, {}});
+    inputs.push_back(
+        {fmt::format("text {}", k), fmt::format("explain-text-{}.png", k), text, {}, {}});
   }
   return inputs;
 }

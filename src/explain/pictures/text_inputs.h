@@ -11,8 +11,8 @@
 namespace fovea::explain {
 
 struct TextInput {
-  std::string name, file, text;       // "7: yes"; of its picture; the words
-  std::optional<std::int64_t> label;  // of a sample
+  std::string name, file, text;              // "7: yes"; of its picture; the words
+  std::optional<std::int64_t> index, label;  // of a sample of the split
 };
 
 /// The texts that are asked for, as the first run has them. Throws ConfigError.

@@ -69,7 +69,7 @@ RunScorer::RunScorer(const ScoreRequest& asked, const ShownRun& run,
       methods_(methods),
       scores_(scores),
       judges_(judges_of(run)),
-      questions_(logits_of(run.model), asked.batch_size),
+      logits_(logits_of(run.model)),
       colours_(colours_of(run)),
       result_{run.name, run.title, run.weights, run.configuration, {}, {}, {}} {
   if (asks_for(scores, Need::kRandomised)) {
@@ -128,15 +128,17 @@ std::vector<RunScorer::Batch> RunScorer::batches_of(
 
 Explanation RunScorer::explained(const AskedMethod& method, const Subject& subject,
                                  const std::vector<std::int64_t>& targets,
-                                 std::int64_t sample) const {
+                                 const std::vector<std::int64_t>& samples) const {
+  std::vector<RandomStream> streams;
+  for (const std::int64_t sample : samples)
+    streams.push_back(explanation_stream(asked_.seed, sample));
   try {
-    return method.method->explain(
-        {.subject = subject,
-         .targets = targets,
-         .random = RandomStream(asked_.seed).fork("explained").fork(as_index(sample)),
-         .batch_size = asked_.batch_size,
-         .colours = colours_},
-        method.options);
+    return method.method->explain({.subject = subject,
+                                   .targets = targets,
+                                   .random = streams,
+                                   .batch_size = asked_.batch_size,
+                                   .colours = colours_},
+                                  method.options);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("{}: {}", run_.name, error.what()));
   }
@@ -146,7 +148,7 @@ std::string RunScorer::misfit(const AskedMethod& method, std::int64_t sample) co
   const std::vector<Batch> batches = batches_of({sample});
   const Subject subject(run_.model, batches.front().input(run_.host));
   try {
-    explained(method, subject, subject.predicted(), sample);
+    explained(method, subject, subject.predicted(), {sample});
     return "";
   } catch (const ConfigError& error) {
     return error.what();
@@ -155,7 +157,7 @@ std::string RunScorer::misfit(const AskedMethod& method, std::int64_t sample) co
 
 RunScorer::Relevance RunScorer::relevance_of(const AskedMethod& method, const Batch& batch,
                                              const Subject& subject) const {
-  const Explanation found = explained(method, subject, batch.targets, batch.samples.front());
+  const Explanation found = explained(method, subject, batch.targets, batch.samples);
   Relevance relevance;
   for (std::int64_t i = 0; i < std::ssize(batch.samples); ++i) {
     if (batch.units) {
@@ -228,9 +230,10 @@ void RunScorer::add_batch(Batch& batch, const std::function<void()>& step) {
   for (std::int64_t i = 0; i < std::ssize(batch.samples); ++i) {
     const std::int64_t sample = batch.samples[as_index(i)];
     const std::int64_t target = batch.targets[as_index(i)];
+    const Questions questions(logits_, asked_.batch_size);
     Explained e{.relevance = {}, .target = target};
     e.stream = RandomStream(asked_.seed).fork("scores").fork(as_index(sample));
-    if (judges_ != Judges::kSegmentations) e.network = &questions_;
+    if (judges_ != Judges::kSegmentations) e.network = &questions;
     if (judges_ == Judges::kTexts) {
       const auto first = batch.ids.begin() + i * batch.shape[0];
       e.text.assign(first, first + batch.shape[0]);
@@ -250,7 +253,7 @@ void RunScorer::add_batch(Batch& batch, const std::function<void()>& step) {
         const Tensor x =
             Tensor::from(image.values, {1, image.channels, image.height, image.width}, run_.host);
         const Subject other(run_.model, x);
-        return on_units(explained(methods_[m], other, {target}, sample), 0, *batch.units);
+        return on_units(explained(methods_[m], other, {target}, {sample}), 0, *batch.units);
       };
       score(result_.methods[m], e);
     }

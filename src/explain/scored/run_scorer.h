@@ -33,7 +33,8 @@ class RunScorer {
 
   std::vector<Batch> batches_of(const std::vector<std::int64_t>& samples) const;
   Explanation explained(const AskedMethod& method, const Subject& subject,
-                        const std::vector<std::int64_t>& targets, std::int64_t sample) const;
+                        const std::vector<std::int64_t>& targets,
+                        const std::vector<std::int64_t>& samples) const;
   Relevance relevance_of(const AskedMethod& method, const Batch& batch,
                          const Subject& subject) const;
   std::vector<std::vector<Relevance>> randomised(const Batch& batch);
@@ -47,7 +48,7 @@ class RunScorer {
   const std::vector<AskedMethod>& methods_;
   const std::vector<AskedScore>& scores_;
   Judges judges_;
-  Questions questions_;
+  Logits logits_;
   Colours colours_;
   std::unique_ptr<models::Model> fresh_;
   std::unique_ptr<Randomisation> randomisation_;

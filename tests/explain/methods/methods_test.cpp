@@ -48,9 +48,13 @@ Tensor images(std::int64_t b = 2) { return random_tensor({b, 3, 8, 12}, 3); }
 
 Explanation explained(const char* method, const Subject& subject,
                       const schema::Value& options = schema::Value::object(),
-                      std::int64_t target = 1) {
+                      std::int64_t target = 1, std::int64_t first = 0,
+                      std::int64_t batch_size = 32) {
+  std::vector<RandomStream> streams;  // of samples from the first on
+  for (std::int64_t i = first; i < first + subject.batch(); ++i)
+    streams.push_back(explanation_stream(1, i));
   const ExplanationRequest request{
-      subject, std::vector<std::int64_t>(as_index(subject.batch()), target), RandomStream(1)};
+      subject, std::vector<std::int64_t>(as_index(subject.batch()), target), streams, batch_size};
   return methods().find(method).explain(request, options);
 }
 
@@ -82,19 +86,21 @@ TEST_CASE("every method: explains a ViT, finite and of every place", "[explain]"
   }
 }
 
-TEST_CASE("every method: the same numbers for one sample and in a batch", "[explain]") {
+TEST_CASE("every method: the same numbers for one sample and in batches of any size", "[explain]") {
   const auto model = vit();
   const Tensor x = images();
   const Subject both(*model, x), second(*model, x.rows(1, 2));
   for (const Method& method : methods()) {
-    if (method.info.controls || method.name == "smoothgrad") continue;  // draws of a batch
-    INFO(method.name);
     schema::Value options = schema::Value::object();
     if (method.name == "rise") options.set("masks", 4);
-    const auto all = explained(method.name.c_str(), both, options).values;
-    const auto one = explained(method.name.c_str(), second, options).values;
-    for (std::size_t i = 0; i < one.size(); ++i)
-      CHECK(one[i] == Approx(all[one.size() + i]).epsilon(1e-9).margin(1e-12));
+    if (method.name == "smoothgrad") options.set("samples", 3);
+    const auto one = explained(method.name.c_str(), second, options, 1, 1).values;
+    for (const std::int64_t batch_size : {1, 4, 32}) {
+      INFO(method.name << ", " << batch_size << " inputs in a pass");
+      const auto all = explained(method.name.c_str(), both, options, 1, 0, batch_size).values;
+      for (std::size_t i = 0; i < one.size(); ++i)
+        CHECK(one[i] == Approx(all[one.size() + i]).epsilon(1e-9).margin(1e-12));
+    }
   }
 }
 
@@ -158,7 +164,7 @@ TEST_CASE("occlusion: one unit for the image is the difference to the baseline",
 TEST_CASE("rise: with masks of ones the probability is everywhere", "[explain]") {
   const auto model = vit();
   const Subject subject(*model, images(1));
-  ExplanationRequest request{subject, {1}, RandomStream(1)};
+  ExplanationRequest request{subject, {1}, {}};
   request.masks = Tensor::from(std::vector<double>(3 * 96, 1.0), {3, 8, 12}, cpu());
   const Explanation found = methods().find("rise").explain(request, schema::Value::object());
   const double p = subject.target_scores(subject.x(), {1}, true).front();

@@ -114,7 +114,7 @@ Items unit_relevance(models::Model& model, const Tensor& x,
                      const explain::Units& units, const Config& words) {
   const explain::Subject subject(model, x);
   const explain::Explanation found =
-      asked.method->explain({subject, targets, RandomStream(1)}, asked.options);
+      asked.method->explain({subject, targets, {targets.size(), RandomStream(1)}}, asked.options);
   const std::int64_t h = found.grid.h, w = found.grid.w;
   const bool pixels = h == units.height && w == units.width;
   if (!pixels && (h != units.rows || w != units.cols)) words.refuse("units");

@@ -27,7 +27,8 @@ void run_methods(const Case& c, const explain::Subject& subject, const std::vect
                  : std::vector<std::int64_t>(static_cast<std::size_t>(subject.batch()), target);
   check.compare("output/target", std::vector<double>(targets.begin(), targets.end()));
   c.check_all_read();
-  explain::ExplanationRequest request{subject, targets, RandomStream(1)};
+  const std::vector<RandomStream> streams(targets.size(), RandomStream(1));
+  explain::ExplanationRequest request{.subject = subject, .targets = targets, .random = streams};
   if (c.has("input/noise")) request.noise = c.at("input/noise");
   if (c.has("input/masks")) request.masks = c.at("input/masks");
   for (const Asked& one : asked) {
