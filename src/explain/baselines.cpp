@@ -37,15 +37,20 @@ std::int64_t reflected(std::int64_t i, std::int64_t size) {
 Plane blurred_along(const Plane& plane, const Plane& weights, std::int64_t size,
                     std::int64_t stride) {
   const std::int64_t radius = std::ssize(weights) / 2;
-  Plane result(plane.size());
-  for (std::int64_t p = 0; p < std::ssize(plane); ++p) {
-    const std::int64_t i = p / stride % size, first = p - i * stride;
-    double sum = 0;
-    for (std::int64_t k = -radius; k <= radius; ++k) {
-      const std::int64_t from = first + reflected(i + k, size) * stride;
-      sum += weights[static_cast<std::size_t>(k + radius)] * plane[static_cast<std::size_t>(from)];
+  std::vector<std::int64_t> from;  // of every place of a line with its borders
+  for (std::int64_t i = -radius; i < size + radius; ++i)
+    from.push_back(reflected(i, size) * stride);
+  Plane result(plane.size()), line(from.size());
+  for (std::int64_t first = 0; first < std::ssize(plane); ++first) {
+    if (first / stride % size != 0) continue;  // no line begins here
+    for (std::size_t i = 0; i < line.size(); ++i)
+      line[i] = plane[static_cast<std::size_t>(first + from[i])];
+    for (std::int64_t i = 0; i < size; ++i) {
+      double sum = 0;
+      for (std::size_t k = 0; k < weights.size(); ++k)
+        sum += weights[k] * line[static_cast<std::size_t>(i) + k];
+      result[static_cast<std::size_t>(first + i * stride)] = sum;
     }
-    result[static_cast<std::size_t>(p)] = sum;
   }
   return result;
 }
