@@ -7,7 +7,9 @@
 
 #include "autograd/mode.h"
 #include "backend/devices.h"
+#include "backend/in_parallel.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "ops/elementwise.h"
 #include "tensor/host.h"
 
@@ -22,6 +24,11 @@ Answer answer_of(std::span<const double> logits, std::int64_t target) {
   for (const double logit : logits) sum += std::exp(logit - *largest);
   const double logit = logits[at(target)];
   return {logit, std::exp(logit - *largest) / sum, largest - logits.begin()};
+}
+
+template <class T>
+std::string hash_of(const std::vector<T>& values) {
+  return hash_bytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
 // (k, n) ids and the mask of what counts.
@@ -48,13 +55,27 @@ models::Inputs texts_of(std::span<const std::vector<std::int64_t>> texts) {
 
 Logits logits_of(models::Model& model) {
   return [&model](const models::Inputs& inputs) {
-    const autograd::NoGrad no_grad;
     model.train(false);
     const Device device = model.parameters().front().tensor.device();
-    models::Inputs there = inputs;
-    for (Tensor* input : {&there.image, &there.tokens, &there.valid})
-      if (input->defined()) *input = ops::to(*input, device);
-    return host_doubles(model(there).logits);
+    const std::int64_t count = (inputs.image.defined() ? inputs.image : inputs.tokens).size(0);
+    // Passes that are whole in one thread wait for no other; their sizes depend on the inputs
+    // alone.
+    constexpr std::int64_t kParts = 16;
+    const std::int64_t size = host_threads(device) > 0 ? (count + kParts - 1) / kParts : count;
+    const std::int64_t parts = (count + size - 1) / size;
+    std::vector<std::vector<double>> logits(at(parts));
+    in_parallel(device, parts, [&](std::int64_t part) {
+      const autograd::NoGrad no_grad;
+      models::Inputs there = inputs;
+      for (Tensor* input : {&there.image, &there.tokens, &there.valid}) {
+        if (input->defined())
+          *input = ops::to(input->rows(part * size, std::min(count, (part + 1) * size)), device);
+      }
+      logits[at(part)] = host_doubles(model(there).logits);
+    });
+    std::vector<double> all;
+    for (const auto& part : logits) all.insert(all.end(), part.begin(), part.end());
+    return all;
   };
 }
 
@@ -97,35 +118,62 @@ std::vector<Answer> Questions::answers(const models::Inputs& inputs, std::int64_
   return result;
 }
 
+bool Questions::is_new(const Key& key, const std::vector<Key>& waiting) const {
+  return !known_.contains(key) && std::ranges::find(waiting, key) == waiting.end();
+}
+
+void Questions::answer(const models::Inputs& inputs, std::vector<Key>& waiting) const {
+  const auto found = answers(inputs, std::ssize(waiting), waiting.front().first);
+  for (std::size_t k = 0; k < waiting.size(); ++k) known_.emplace(waiting[k], found[k]);
+  waiting.clear();
+}
+
+std::vector<Answer> Questions::known(const std::vector<Key>& keys) const {
+  std::vector<Answer> all;
+  for (const Key& key : keys) all.push_back(known_.at(key));
+  return all;
+}
+
 std::vector<Answer> Questions::ask(const Image& start, std::int64_t target, std::int64_t count,
                                    const std::function<void(std::int64_t, Image&)>& change) const {
-  std::vector<Answer> all;
-  for (std::int64_t first = 0; first < count; first += batch_size_) {
-    const std::int64_t some = std::min(batch_size_, count - first);
-    std::vector<float> values;
-    values.reserve(at(some) * start.values.size());
-    for (std::int64_t k = first; k < first + some; ++k) {
-      Image image = start;
-      change(k, image);
-      values.insert(values.end(), image.values.begin(), image.values.end());
-    }
-    const Tensor batch =
-        Tensor::from(values, {some, start.channels, start.height, start.width}, make_cpu(1));
-    const std::vector<Answer> part = answers({.image = batch}, some, target);
-    all.insert(all.end(), part.begin(), part.end());
+  std::vector<Key> keys, waiting;
+  std::vector<float> values;  // of those that wait
+  const auto answer_waiting = [&] {
+    if (waiting.empty()) return;
+    const Shape shape{std::ssize(waiting), start.channels, start.height, start.width};
+    answer({.image = Tensor::from(values, shape, make_cpu(1))}, waiting);
+    values.clear();
+  };
+  for (std::int64_t k = 0; k < count; ++k) {
+    Image image = start;
+    change(k, image);
+    keys.emplace_back(target, hash_of(image.values));
+    if (!is_new(keys.back(), waiting)) continue;
+    waiting.push_back(keys.back());
+    values.insert(values.end(), image.values.begin(), image.values.end());
+    if (std::ssize(waiting) == batch_size_) answer_waiting();
   }
-  return all;
+  answer_waiting();
+  return known(keys);
 }
 
 std::vector<Answer> Questions::ask(std::span<const std::vector<std::int64_t>> texts,
                                    std::int64_t target) const {
-  std::vector<Answer> all;
-  for (std::size_t first = 0; first < texts.size(); first += at(batch_size_)) {
-    const auto some = texts.subspan(first, std::min(at(batch_size_), texts.size() - first));
-    const std::vector<Answer> part = answers(texts_of(some), std::ssize(some), target);
-    all.insert(all.end(), part.begin(), part.end());
+  std::vector<Key> keys, waiting;
+  std::vector<std::vector<std::int64_t>> some;  // those that wait
+  const auto answer_waiting = [&] {
+    if (!waiting.empty()) answer(texts_of(some), waiting);
+    some.clear();
+  };
+  for (const std::vector<std::int64_t>& text : texts) {
+    keys.emplace_back(target, hash_of(text));
+    if (!is_new(keys.back(), waiting)) continue;
+    waiting.push_back(keys.back());
+    some.push_back(text);
+    if (std::ssize(waiting) == batch_size_) answer_waiting();
   }
-  return all;
+  answer_waiting();
+  return known(keys);
 }
 
 std::int64_t Questions::predicted(const Image& image) const {

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "models/model.h"
@@ -16,7 +19,8 @@ namespace fovea::explain {
 using Logits = std::function<std::vector<double>(const models::Inputs& inputs)>;
 
 /// The logits of a classifier in evaluation mode, on its own device, without recording of
-/// gradients. The network must outlive the function.
+/// gradients; on the host parts of the inputs are passed at the same time. The network must outlive
+/// the function.
 Logits logits_of(models::Model& model);
 
 /// What a network says of one input about a class.
@@ -36,6 +40,8 @@ struct Image {
 /// Image i of images (b, c, h, w) float32, of any device.
 Image image_at(const Tensor& images, std::int64_t i);
 
+/// What a network says of the inputs of a sample. Asked about one for a second time, by whatever
+/// method or score, it does not run again: answers are kept while this lives.
 class Questions {
  public:
   /// Throws ConfigError unless batch_size is at least 1.
@@ -54,11 +60,18 @@ class Questions {
   std::int64_t predicted(std::span<const std::int64_t> text) const;
 
  private:
+  using Key = std::pair<std::int64_t, std::string>;  // class and hash of the input
+
   std::vector<Answer> answers(const models::Inputs& inputs, std::int64_t count,
                               std::int64_t target) const;
+  /// Whether an input is neither known nor among those that wait.
+  bool is_new(const Key& key, const std::vector<Key>& waiting) const;
+  void answer(const models::Inputs& inputs, std::vector<Key>& waiting) const;
+  std::vector<Answer> known(const std::vector<Key>& keys) const;
 
   Logits logits_;
   std::int64_t batch_size_;
+  mutable std::map<Key, Answer> known_;
 };
 
 }  // namespace fovea::explain

@@ -5,6 +5,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "backend/backend.h"
+#include "backend/devices.h"
+#include "backend/in_parallel.h"
+#include "tensor/tensor.h"
+
 using fovea::cpu::ThreadPool;
 
 namespace {
@@ -73,4 +78,24 @@ TEST_CASE("thread pool: a run inside a piece, and runs of several callers", "[ba
   other.join();
   CHECK(first == std::vector<int>(64, 50));
   CHECK(second == std::vector<int>(64, 50));
+}
+
+TEST_CASE("in parallel: pieces run kernels in their own threads", "[backend]") {
+  const fovea::Device device = fovea::make_cpu(3);
+  std::vector<double> sums(20);
+  fovea::in_parallel(device, 20, [&](std::int64_t i) {
+    const std::vector<float> ones(1000, static_cast<float>(i));
+    const fovea::Tensor x = fovea::Tensor::from(ones, {10, 100}, device);
+    const fovea::Tensor y = fovea::Tensor::empty({10, 100}, fovea::DType::kFloat32, device);
+    device.backend().cast(x, y);
+    for (const float value : y.values<float>()) sums[static_cast<std::size_t>(i)] += value;
+  });
+  for (std::size_t i = 0; i < sums.size(); ++i) CHECK(sums[i] == 1000.0 * static_cast<double>(i));
+  CHECK_THROWS_AS(
+      fovea::in_parallel(device, 4, [](std::int64_t) { throw std::runtime_error("x"); }),
+      std::runtime_error);
+  // Of another device they run in this thread.
+  const auto here = std::this_thread::get_id();
+  fovea::in_parallel(fovea::make_meta(), 3,
+                     [&](std::int64_t) { CHECK(std::this_thread::get_id() == here); });
 }

@@ -46,6 +46,34 @@ TEST_CASE("questions: answers do not depend on the size of batches", "[explain]"
   }
 }
 
+TEST_CASE("questions: an input that was asked about does not run again", "[explain]") {
+  std::int64_t images = 0, texts = 0;
+  const Questions questions(
+      [&](const models::Inputs& inputs) {
+        const bool text = inputs.tokens.defined();
+        const std::int64_t count = (text ? inputs.tokens : inputs.image).size(0);
+        (text ? texts : images) += count;
+        return text ? std::vector<double>(static_cast<std::size_t>(2 * count), 0.0)
+                    : sum_and_one(inputs);
+      },
+      2);
+  const Image start{1, 1, 2, {1, 2}};
+  const auto change = [](std::int64_t k, Image& image) {
+    image.values[0] = static_cast<float>(k % 3);
+  };
+  const auto first = questions.ask(start, 0, 6, change);
+  CHECK(images == 3);
+  const double logits[] = {2, 3, 4, 2, 3, 4};
+  for (std::size_t k = 0; k < 6; ++k) CHECK(first[k].logit == logits[k]);
+  CHECK(questions.ask(start, 0, 4, change)[3].logit == 2);
+  CHECK(images == 3);
+  CHECK(questions.ask(start, 1, 1, change)[0].logit == 1);  // about another class
+  CHECK(images == 4);
+  const std::vector<std::vector<std::int64_t>> words = {{5, 7}, {5}, {5, 7}};
+  CHECK(questions.ask(words, 0).size() == 3);
+  CHECK(texts == 2);
+}
+
 TEST_CASE("questions: a class that is not there is refused", "[explain]") {
   const Questions questions(sum_and_one, 4);
   CHECK_THROWS_WITH(questions.ask(Image{1, 1, 1, {0}}, 2, 1, [](std::int64_t, Image&) {}),

@@ -9,6 +9,7 @@
 #include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/devices.h"
+#include "backend/in_parallel.h"
 #include "base/cores.h"
 #include "base/threads.h"
 
@@ -22,6 +23,13 @@ Device make_cpu(int threads) {
 int host_threads(const Device& device) {
   const auto* host = dynamic_cast<const cpu::CpuBackend*>(&device.backend());
   return host == nullptr ? 0 : host->threads();
+}
+
+void in_parallel(const Device& device, std::int64_t pieces,
+                 const std::function<void(std::int64_t)>& piece) {
+  if (const auto* host = dynamic_cast<const cpu::CpuBackend*>(&device.backend()))
+    return host->run(pieces, piece);
+  for (std::int64_t i = 0; i < pieces; ++i) piece(i);
 }
 
 namespace cpu {

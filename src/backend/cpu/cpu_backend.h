@@ -20,6 +20,10 @@ class CpuBackend final : public Backend {
   std::string name() const override { return "cpu"; }
   std::string description() const override;
   int threads() const { return pool_.threads(); }
+  /// in_parallel() of this device.
+  void run(std::int64_t pieces, const std::function<void(std::int64_t)>& piece) const {
+    pool_.run(pieces, piece);
+  }
 
 #define FOVEA_KERNEL(kernel, parameters, arguments) void kernel parameters const override;
 #include "backend/kernels.def"
