@@ -12,6 +12,8 @@
 #include "explain/scores/road.h"
 #include "explain/scores/saco.h"
 #include "explain/scores/violation.h"
+#include "metrics/statistics.h"
+#include "tensor/random.h"
 #include "tests/explain/linear_network.h"
 
 using namespace fovea;
@@ -136,6 +138,24 @@ TEST_CASE("saco: effects themselves have 1, their negative -1, scaling changes n
   // s = 3, 1 with D = 0, 1: the only pair is wrong.
   CHECK(explain::saco(std::vector<double>{3, 1}, std::vector<double>{0, 1}) == -1);
   CHECK_THROWS_AS(explain::saco(std::vector<double>{3, 1}, std::vector<double>{0}), ShapeError);
+}
+
+TEST_CASE("saco: random relevance has 0 within its interval", "[explain]") {
+  const Questions questions(test::linear_logits(kWeights, -2), 4);
+  std::vector<double> scores;
+  for (std::uint64_t k = 0; k < 200; ++k) {
+    const RandomStream random = RandomStream(17).fork(k);
+    std::vector<double> relevance;
+    for (std::uint64_t i = 0; i < 6; ++i)
+      relevance.push_back(static_cast<double>(random.uniform(i)));
+    const Explained e = explained(questions, relevance);
+    const auto groups = explain::relevance_groups(relevance, 3);
+    scores.push_back(
+        explain::saco(explain::group_sums(relevance, groups), explain::group_drops(e, groups, {})));
+  }
+  const metrics::Estimate mean = metrics::estimate(scores);
+  INFO(mean.low << " to " << mean.high);
+  CHECK((mean.low < 0 && mean.high > 0));
 }
 
 TEST_CASE("saco: groups of ranks, no more than units", "[explain]") {
