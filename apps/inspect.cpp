@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
       return apps::print_difference(load(args.experiment, {}), load(args.other, {}));
     if (curves.parsed()) return apps::draw_curves(args.curves);
     if (robustness.parsed()) return apps::draw_robustness(args.robustness);
-    if (attention.parsed()) return apps::inspect_attention(args.attention, json);
+    if (attention.parsed()) return apps::inspect_attention(args.attention, args.overrides, json);
     if (tradeoff.parsed()) return apps::draw_tradeoff(args.tradeoff);
     if (magnitude.parsed()) return apps::draw_magnitude(args.magnitude);
     if (signs.parsed()) return apps::print_signs(args.signs, json);

@@ -19,6 +19,7 @@ Options add_attention(Options cli, AttentionArguments& args) {
       "diagnostics of the attention of runs on samples of a split: entropy, sinks, ranks, "
       "distances, signs and likeness of heads, likeness and norms of tokens, by layer and head, "
       "with intervals over samples; a table, a picture, CSV and JSON");
+  attention.share_options();
   attention
       .add_option("RUN", args.runs, "folders of runs made by train, or what export made of them")
       .required()
@@ -39,8 +40,10 @@ Options add_attention(Options cli, AttentionArguments& args) {
   return attention;
 }
 
-int inspect_attention(const AttentionArguments& args, bool json) {
+int inspect_attention(const AttentionArguments& args, const std::vector<std::string>& overrides,
+                      bool json) {
   experiment::ShownPaths paths;
+  paths.overrides = overrides;
   paths.runs = args.runs;
   paths.split = args.split;
   paths.checkpoint = args.checkpoint;

@@ -21,6 +21,8 @@ struct AttentionArguments {
 /// The subcommand "attention". `args` must outlive the parsing.
 Options add_attention(Options cli, AttentionArguments& args);
 /// Prints the table, or one JSON object, and writes both with a picture; returns the exit status.
-int inspect_attention(const AttentionArguments& args, bool json);
+/// `overrides`: of the runs' settings.
+int inspect_attention(const AttentionArguments& args, const std::vector<std::string>& overrides,
+                      bool json);
 
 }  // namespace fovea::apps

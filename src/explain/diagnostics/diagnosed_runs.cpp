@@ -80,10 +80,13 @@ std::string misfit(const DiagnosedMetric& metric, const std::string& run) {
 
 // Leaves out what no run has.
 void drop_undefined(DiagnosedRuns& all, const std::function<void(const std::string&)>& note) {
-  for (std::size_t m = all.runs.front().metrics.size(); m-- > 0;) {
+  for (std::size_t m = 0; m < all.runs.front().metrics.size();) {
     const bool somewhere = std::ranges::any_of(
         all.runs, [&](const DiagnosedRun& run) { return run.metrics[m].defined(); });
-    if (somewhere) continue;
+    if (somewhere) {
+      ++m;
+      continue;
+    }
     note(fmt::format("left out: {}", why_undefined(*all.runs.front().metrics[m].metric)));
     for (DiagnosedRun& run : all.runs)
       run.metrics.erase(run.metrics.begin() + static_cast<std::ptrdiff_t>(m));
