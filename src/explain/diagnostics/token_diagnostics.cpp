@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -28,7 +29,8 @@ double mean_cosine(std::span<const double> tokens, const std::vector<double>& no
   double squares = 0;
   for (const double s : sum) squares += s * s;
   const auto n = static_cast<double>(norms.size());
-  return (squares - ones) / (n * (n - 1));  // 0 / 0 for a single token
+  if (norms.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  return (squares - ones) / (n * (n - 1));
 }
 
 }  // namespace

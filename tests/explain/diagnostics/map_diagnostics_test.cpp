@@ -189,6 +189,12 @@ TEST_CASE("singular values: of a diagonal and of an outer product", "[explain]")
   CHECK(std::isnan(explain::effective_rank(Numbers{0, 0})));
 }
 
+TEST_CASE("token diagnostics: a single token is like no other", "[explain]") {
+  // Its unit vector's squares sum to 1 but for rounding.
+  CHECK(std::isnan(explain::diagnose_tokens(Numbers{0.3, 0.1, 0.7}, 1, {}).similarity));
+  CHECK(std::isnan(explain::diagnose_tokens(Numbers{3, 0, 0}, 1, {}).similarity));
+}
+
 TEST_CASE("token diagnostics: by hand", "[explain]") {
   // Norms 5, 5, 0, 1200; cosines of the pairs of the first, second and fourth: 0, 0.6, 0.8.
   const Numbers tokens = {3, 4, -4, 3, 0, 0, 0, 1200};
