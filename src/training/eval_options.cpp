@@ -36,15 +36,17 @@ const schema::Fields<EvalOptions>& eval_fields() {
                          "of language models: sets of questions that are put to it, in evaluations "
                          "while training too; metrics are SET_acc, SET_acc_norm and "
                          "SET_perplexity")
-          .add("metrics", &O::names, schema::one_of(names),
-               "further metrics, in evaluations while training too. Of segmentations, each the "
-               "mean over classes of the mean over cases (images or volumes), for label maps also "
-               "of every class (case_dice_liver): " +
-                   metrics::case_metrics_help() +
-                   ". Of classifications: " + metrics::class_scores_help() +
-                   ". Of classifications by attention over tokens, means over layers, heads and at "
-                   "most 64 samples, evenly spaced: " +
-                   explain::attention_metrics_help())
+          .add(
+              "metrics", &O::names, schema::one_of(names),
+              "further metrics, in evaluations while training too. Of segmentations, each the "
+              "mean over classes of the mean over cases (images or volumes), for label maps also "
+              "of every class (case_dice_liver): " +
+                  metrics::case_metrics_help() +
+                  ". Of classifications: " + metrics::class_scores_help() +
+                  ". Of classifications by attention over tokens and the tokens behind its blocks, "
+                  "means over layers, heads and one of 16 samples, evenly spaced (at least 16, "
+                  "at most 64): " +
+                  explain::attention_metrics_help())
           .add("classes", &O::classes,
                "of segmentations with several classes: names of those that means over classes are "
                "of (case_*, hd*, assd, nsd, pooled_dice, dice_per_image, iou_per_image); []: all "

@@ -19,8 +19,9 @@ MeanOf mean_of(const std::vector<double>& values) {
 }
 
 std::int64_t step_of(std::int64_t size) {
-  constexpr std::int64_t kMost = AttentionSample::kMost;
-  return std::max<std::int64_t>((size + kMost - 1) / kMost, 1);
+  using Sample = AttentionSample;
+  const std::int64_t wanted = std::clamp(size / Sample::kOneOf, Sample::kFewest, Sample::kMost);
+  return std::max<std::int64_t>((size + wanted - 1) / wanted, 1);
 }
 
 // The values of a sample in one layer, by head; none where the metric is not defined.

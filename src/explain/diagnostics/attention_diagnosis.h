@@ -50,17 +50,19 @@ class AttentionDiagnosis {
 /// "sink_rate needs attention of all tokens to all tokens, and the network has none".
 std::string why_undefined(const AttentionMetric& metric);
 
-/// Samples of a part of the data that are looked at for metrics of an evaluation.
+/// Samples of a part of the data that are looked at for metrics of an evaluation: one of 16, which
+/// is less than 2 % of the time of an epoch of training, but not fewer than 16 and not more
+/// than 64.
 class AttentionSample {
  public:
-  static constexpr std::int64_t kMost = 64;  // samples that are looked at
+  static constexpr std::int64_t kOneOf = 16, kFewest = 16, kMost = 64;
   /// How many of `size` samples are.
   static std::int64_t count_of(std::int64_t size);
 
   /// `names`: of attention_metrics(). `size`: samples of the part.
   AttentionSample(const std::vector<std::string>& names, std::int64_t size);
 
-  /// Whether sample i of the part is looked at: every k-th is, so that they are kMost at most.
+  /// Whether sample i of the part is looked at: every k-th is.
   bool wants(std::int64_t i) const { return i % step_ == 0; }
   /// As AttentionDiagnosis. Throws ConfigError, naming the metric, for a network that one of them
   /// is not defined for.

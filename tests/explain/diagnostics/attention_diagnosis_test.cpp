@@ -78,16 +78,18 @@ TEST_CASE("attention metrics: names are distinct and explained", "[explain]") {
   CHECK(explain::find_attention_metric("top1") == nullptr);
 }
 
-TEST_CASE("attention metrics: at most 64 samples, evenly spaced", "[explain]") {
-  CHECK(AttentionSample::count_of(64) == 64);
-  CHECK(AttentionSample::count_of(65) == 33);  // every second one
-  CHECK(AttentionSample::count_of(355) == 60);
+TEST_CASE("attention metrics: one of 16 samples, 16 to 64 of them, evenly spaced", "[explain]") {
   CHECK(AttentionSample::count_of(0) == 0);
-  const AttentionSample few({"sink_rate"}, 64), many({"sink_rate"}, 1000), none({"sink_rate"}, 0);
+  CHECK(AttentionSample::count_of(16) == 16);
+  CHECK(AttentionSample::count_of(17) == 9);    // every second one
+  CHECK(AttentionSample::count_of(355) == 21);  // every 17th
+  CHECK(AttentionSample::count_of(1024) == 64);
+  CHECK(AttentionSample::count_of(10000) == 64);
+  const AttentionSample few({"sink_rate"}, 16), many({"sink_rate"}, 1000), none({"sink_rate"}, 0);
   int wanted = 0;
   for (std::int64_t i = 0; i < 1000; ++i) wanted += many.wants(i) ? 1 : 0;
-  CHECK(wanted == 63);  // every 16th
-  CHECK((few.wants(0) && few.wants(63)));
+  CHECK(wanted == AttentionSample::count_of(1000));
+  CHECK((few.wants(0) && few.wants(15)));
   CHECK(std::isnan(none.measure().front().value));
 }
 
