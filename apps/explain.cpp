@@ -54,8 +54,9 @@ void check_modes(const Arguments& args) {
               "--region: is for explanations of --input; --score and --head-importance look at the "
               "pixels that are predicted to be of the class");
   FOVEA_CHECK(args.paths.inputs.empty() && args.paths.texts.empty(), ConfigError,
-              "--score, --head-importance: look at samples of a split; expected --split and "
-              "--limit in place of --input and --text");
+              fmt::format("{}: looks at samples of a split; expected --split and --limit in place "
+                          "of --input and --text",
+                          args.head_importance ? "--head-importance" : "--score"));
   FOVEA_CHECK(args.interventions.drop_patches.empty(), ConfigError,
               "--drop-patches: is of --method and --patch-from; fovea eval --drop-patches scores "
               "a split");
