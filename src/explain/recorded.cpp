@@ -88,10 +88,11 @@ std::vector<double> unit_gradient(const RecordedLayer& layer, std::int64_t item,
 }
 
 // Reads the maps and, where the probe has them, values of a pass.
-std::vector<RecordedLayer> layers_of(const Probe& probe, bool values, const std::string& method) {
+Recording recording_of(const Probe& probe, bool values, const std::string& method) {
   std::map<std::string, const Probe::Attended*> attended;
   for (const Probe::Attended& one : probe.attended()) attended[one.module] = &one;
-  std::vector<RecordedLayer> layers;
+  Recording recording;
+  std::vector<RecordedLayer>& layers = recording.layers;
   std::size_t without_grid = 0;
   for (const Probe::Record& record : probe.records()) {
     if (is_map(record.name)) {
@@ -105,6 +106,7 @@ std::vector<RecordedLayer> layers_of(const Probe& probe, bool values, const std:
       if (values) layer.attended = *found->second;
       layers.push_back(layer);
     }
+    if (record.name == "skip") recording.skips.push_back(grid_of(record.value));
     // The features of a block, which know its grid, come behind its map.
     if (record.name == "features" && record.value.rank() >= 4) {
       const GridSize grid = grid_of(record.value);
@@ -115,7 +117,19 @@ std::vector<RecordedLayer> layers_of(const Probe& probe, bool values, const std:
       }
     }
   }
-  return layers;
+  return recording;
+}
+
+// The stage on this grid that a decoder's last one joins, if there is one.
+void set_skip(std::vector<StageMaps>& stages, const Recording& recording) {
+  const GridSize& grid = stages.back().grid;
+  std::size_t s = stages.size() - 1;
+  if (grid.count() <= stages[s - 1].grid.count()) return;
+  while (s > 0 && !(stages[s - 1].grid == grid)) --s;
+  if (s == 0) return;
+  stages.back().skip = s - 1;
+  stages.back().skip_of_begin =
+      std::find(recording.skips.begin(), recording.skips.end(), grid) != recording.skips.end();
 }
 
 }  // namespace
@@ -123,7 +137,12 @@ std::vector<RecordedLayer> layers_of(const Probe& probe, bool values, const std:
 std::vector<std::int64_t> RecordedLayer::places() const {
   if (!in_units()) return {};
   const auto read = map.tokens.host_values<std::int64_t>();
-  return {read.begin(), read.end()};
+  std::vector<std::int64_t> places(read.begin(), read.end());
+  // Slices that were added behind the depth of a volume may be tokens to a block.
+  for (std::int64_t& place : places) {
+    if (place >= grid.count()) place = -1;
+  }
+  return places;
 }
 
 Recording record(const Subject& subject, const std::vector<std::int64_t>& targets, Wanted wanted,
@@ -136,7 +155,7 @@ Recording record(const Subject& subject, const std::vector<std::int64_t>& target
     const autograd::NoGrad no_grad;
     subject.scores(subject.x(), &probe);
   }
-  Recording recording{layers_of(probe, wanted != Wanted::kMaps, method)};
+  Recording recording = recording_of(probe, wanted != Wanted::kMaps, method);
   FOVEA_CHECK(!recording.layers.empty(), ConfigError,
               fmt::format("{}: the network has no attention over tokens; expected one", method));
   const std::int64_t n = tokens_of(recording.layers.front());
@@ -192,13 +211,8 @@ std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, 
                 fmt::format("{}: the tokens of {} lie on no grid that is known; expected one",
                             method, layer.module));
     if (stages.empty() || !(stages.back().grid == layer.grid)) {
-      const bool decodes = !stages.empty() && layer.grid.count() > stages.back().grid.count();
       stages.push_back({layer.grid, {}});
-      for (std::size_t s = stages.size() - 1; decodes && s-- > 0;) {
-        if (!(stages[s].grid == layer.grid)) continue;
-        stages.back().skip = s;
-        break;
-      }
+      if (stages.size() > 1) set_skip(stages, recording);
     }
     stages.back().layers.push_back(map(layer, item));
   }

@@ -29,6 +29,7 @@ struct RecordedLayer {
 
 struct Recording {
   std::vector<RecordedLayer> layers;  // in order of the network
+  std::vector<GridSize> skips;        // where a decoder joins tokens as they were before the blocks
   bool one_grid = true;               // all of them have one number of tokens
   bool is_signed = false;             // weights of some may be negative
 };
@@ -53,8 +54,9 @@ TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing we
 /// What a method makes of a layer, as weights of its tokens for its keys.
 using LayerMap = std::function<TokenMap(const RecordedLayer& layer, std::int64_t item)>;
 /// Blocks that follow each other on one grid, as stages; a stage on a finer grid than the one
-/// before is a decoder's, whose skip connection comes from the last stage on its grid before it.
-/// Throws ConfigError, naming `method`, for tokens on a grid that is not known.
+/// before is a decoder's, whose skip connection comes from the last stage on its grid before it:
+/// from its end, or where the network says so from its beginning. Throws ConfigError, naming
+/// `method`, for tokens on a grid that is not known.
 std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, const LayerMap& map,
                                  const std::string& method);
 

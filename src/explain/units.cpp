@@ -41,7 +41,6 @@ std::vector<double> Units::pooled(std::span<const double> pixels) const {
 }
 
 Units units_of(GridSize patches, GridSize image) {
-  constexpr std::int64_t kBlocks = 14;
   if (patches.count() > 0) return {patches.h, patches.w, image.h, image.w};
   return {std::min(kBlocks, image.h), std::min(kBlocks, image.w), image.h, image.w};
 }

@@ -27,8 +27,11 @@ struct Units {
   std::vector<double> pooled(std::span<const double> pixels) const;
 };
 
+/// Blocks along a side of an image where a network has no grid of patches of one size.
+inline constexpr std::int64_t kBlocks = 14;
+
 /// The units of images of this size for a network with this grid of patches; where it has none of
-/// one size (0 x 0), 14 x 14 equal blocks, or as many as there are pixels.
+/// one size (0 x 0), kBlocks x kBlocks equal blocks, or as many as there are pixels.
 Units units_of(GridSize patches, GridSize image);
 
 }  // namespace fovea::explain

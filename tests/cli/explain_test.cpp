@@ -214,3 +214,43 @@ TEST_CASE("explain: scores under noise, and over seeds", "[cli]") {
   check_refusal(score({first, "--noise", "gaussian", "--level", "1.5"}), 2, "level");
   check_refusal(score({first, "--level", "0.5"}), 2, "--noise");
 }
+
+TEST_CASE("explain: volumes by windows, as slices and as numbers", "[cli]") {
+  const TestFolder folder("cli-explain-volumes");
+  const std::string run = folder.path("dformer").string();
+  const CliResult trained =
+      run_cli("train", {source_dir() + "/experiments/smoke/dformer.json", "--set", "train.epochs=1",
+                        "--set", "dataset.train_size=2", "--out", run, "--quiet"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const auto explain = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), run);
+    words.insert(words.end(), {"--out", folder.path("explained").string()});
+    return run_cli("explain", words);
+  };
+  const CliResult made =
+      explain({"--input", "1", "--method", "generic_attention,grad_cam,raw_attention", "--option",
+               "raw_attention.layer=model_down.layers.1"});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.out, Catch::Contains("explain-smoke_dformer-"));
+  const TensorFile maps = read_safetensors(folder.path("explained/maps.safetensors"), cpu());
+  REQUIRE(maps.tensors.size() == 3);
+  for (const auto& [name, map] : maps.tensors) {
+    INFO(name);
+    CHECK(map.shape().rank() == 3);
+    if (name.find("/generic_attention/") != std::string::npos) CHECK(map.shape() == Shape{8, 8, 8});
+    if (name.find("/raw_attention/") != std::string::npos) CHECK(map.shape() == Shape{4, 4, 4});
+  }
+  CHECK(maps.metadata.size() == 2);
+  CHECK_THAT(io::read_text(folder.path("explained/relevance.csv")),
+             Catch::Contains("run,method,input,target,slice,row,column,word,relevance\n"));
+  const CliResult pixels =
+      explain({"--input", "0", "--method", "gradient_x_input", "--region", "3,4,5"});
+  INFO(pixels.err);
+  REQUIRE(pixels.code == 0);
+  check_refusal(explain({"--input", "0", "--method", "rollout", "--region", "3,4"}), 2,
+                "expected SLICE,ROW,COLUMN");
+  check_refusal(explain({"--input", "0", "--method", "rollout", "--region", "99,4,5"}), 2,
+                "--region 99,4,5: lies outside");
+}

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
 #include <vector>
 
-#include "ops/shape.h"
 #include "training/inference/inferer.h"
 #include "visualise/maps/rollouts/volume_rollout.h"
+#include "visualise/maps/volume_window.h"
 
 namespace fovea::experiment {
 namespace {
@@ -20,41 +18,21 @@ struct Rollouts {
   Tensor maps;  // undefined without attention
 };
 
-// From a volume to the window around a voxel: what is cut off or, where it is smaller, added.
-std::vector<std::pair<std::int64_t, std::int64_t>> window_around(
-    const Sides3& voxel, const Sides3& size, const std::vector<std::int64_t>& window) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> amounts(2);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::int64_t more = window[axis] - size[axis];
-    const std::int64_t start =
-        more >= 0 ? -(more / 2)
-                  : std::clamp<std::int64_t>(voxel[axis] - window[axis] / 2, 0, -more);
-    amounts.emplace_back(-start, start + more);
-  }
-  return amounts;
-}
-
 Rollouts of_voxel(models::Model& model, const Tensor& image, const Sides3& voxel,
-                  const Sides3& size, const std::vector<std::int64_t>& window) {
+                  const Sides3& size, const Sides3& sides) {
   Rollouts made;
-  auto amounts = window_around(voxel, size, window);
-  Sides3 inside;
-  for (std::size_t axis = 0; axis < 3; ++axis) inside[axis] = voxel[axis] + amounts[axis + 2].first;
-  made.seen = visualise::stage_rollouts(model, ops::pad(image, amounts), inside);
-  for (auto& [before, after] : amounts) {
-    before = -before;
-    after = -after;
-  }
-  if (!made.seen.stages.empty()) made.maps = ops::pad(made.seen.maps, amounts);
+  const visualise::VolumeWindow window(voxel, size, sides);
+  made.seen = visualise::stage_rollouts(model, window.cut(image), window.inside(voxel));
+  if (!made.seen.stages.empty()) made.maps = window.put_back(made.seen.maps);
   return made;
 }
 
 // Windows lie over each other by half and count less towards their borders.
-Rollouts of_all_tokens(models::Model& model, const Tensor& image,
-                       const std::vector<std::int64_t>& window) {
+Rollouts of_all_tokens(models::Model& model, const Tensor& image, const Sides3& window) {
   Rollouts made;
-  const auto windows = training::make_sliding_window(
-      {.roi_size = window, .overlap = 0.5, .mode = training::WindowMode::kGaussian});
+  const auto windows = training::make_sliding_window({.roi_size = {window.begin(), window.end()},
+                                                      .overlap = 0.5,
+                                                      .mode = training::WindowMode::kGaussian});
   const std::vector<Tensor> maps = (*windows)(image, [&](const Tensor& part) {
     made.seen = visualise::stage_rollouts(model, part);
     return made.seen.stages.empty() ? std::vector<Tensor>() : std::vector<Tensor>{made.seen.maps};
@@ -67,8 +45,9 @@ Rollouts of_all_tokens(models::Model& model, const Tensor& image,
 
 void add_rollouts(Run& run, const Tensor& image, const std::optional<Sides3>& voxel,
                   visualise::CaseVolume& to) {
-  const std::vector<std::int64_t> window = training::make_inferer(run.experiment().eval.inferer)
-                                               ->window_of({to.size.begin(), to.size.end()});
+  const std::vector<std::int64_t> sides = training::make_inferer(run.experiment().eval.inferer)
+                                              ->window_of({to.size.begin(), to.size.end()});
+  const Sides3 window{sides.at(0), sides.at(1), sides.at(2)};
   const Rollouts made = voxel ? of_voxel(run.model(), image, *voxel, to.size, window)
                               : of_all_tokens(run.model(), image, window);
   // Without a voxel it is places that are seen more or less than others that tell something.

@@ -247,6 +247,7 @@ std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule 
     FOVEA_CHECK(given == 0 || given == n, ShapeError,
                 fmt::format("explanation: {} weights for {} tokens of a stage", given, n));
   }
+  std::vector<std::vector<double>> of_begins(stages.size());  // what decoders read before blocks
   // The weights of the tokens that a stage began with.
   const auto begin_of = [&](std::size_t s) {
     std::vector<double> row = std::move(readings[s]);
@@ -254,15 +255,16 @@ std::vector<double> through_stages(std::span<const StageMaps> stages, StageRule 
     row.resize(n, 0.0);
     for (std::size_t l = stages[s].layers.size(); l-- > 0;)
       row = through_layer(stages[s].layers[l], std::move(row), rule);
+    if (!of_begins[s].empty()) add_row(row, of_begins[s], 1);
     return row;
   };
   for (std::size_t s = stages.size() - 1; s > 0; --s) {
     const std::vector<double> row = begin_of(s);
-    const auto& [grid, layers, skip] = stages[s];
+    const auto& [grid, layers, skip, skip_of_begin] = stages[s];
     if (skip) {
       FOVEA_CHECK(*skip < s && stages[*skip].grid == grid, ShapeError,
                   "explanation: a skip connection joins grids of two sizes");
-      add_row(readings[*skip], row, 0.5);
+      add_row(skip_of_begin ? of_begins[*skip] : readings[*skip], row, 0.5);
     }
     add_row(readings[s - 1], to_stage_before(row, grid, stages[s - 1].grid), skip ? 0.5 : 1.0);
   }

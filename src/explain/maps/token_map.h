@@ -79,6 +79,7 @@ struct StageMaps {
   GridSize grid;
   std::vector<TokenMap> layers;
   std::optional<std::size_t> skip = {};  // the number of that earlier stage
+  bool skip_of_begin = false;            // it comes from before that stage's blocks
 };
 
 /// What a layer makes of the row r of the layers behind it.

@@ -15,18 +15,20 @@ struct CentreOptions {};
 Explanation centre(const ExplanationRequest& request, const CentreOptions&) {
   FOVEA_CHECK(!request.subject.reads_text(), ConfigError,
               "centre: is of images; expected a network of images");
-  Explanation result{{}, control_grid(request.subject)};
-  const auto h = static_cast<double>(result.grid.h), w = static_cast<double>(result.grid.w);
-  for (std::int64_t i = 0; i < request.subject.batch(); ++i) {
-    for (std::int64_t y = 0; y < result.grid.h; ++y) {
-      for (std::int64_t x = 0; x < result.grid.w; ++x) {
-        // From -1 to 1 over each side of the image.
-        const double down = (2 * static_cast<double>(y) + 1) / h - 1;
-        const double right = (2 * static_cast<double>(x) + 1) / w - 1;
-        result.values.push_back(1 - std::hypot(down, right) / std::sqrt(2.0));
-      }
-    }
+  const GridSize grid = control_grid(request.subject);
+  // From -1 to 1 over each side of the image or volume.
+  const auto along = [](std::int64_t i, std::int64_t places) {
+    return (2 * static_cast<double>(i) + 1) / static_cast<double>(places) - 1;
+  };
+  std::vector<double> one;
+  for (std::int64_t i = 0; i < grid.count(); ++i) {
+    one.push_back(1 - std::hypot(along(i / (grid.h * grid.w), grid.d),
+                                 along(i / grid.w % grid.h, grid.h), along(i % grid.w, grid.w)) /
+                          std::sqrt(grid.d > 1 ? 3.0 : 2.0));
   }
+  Explanation result{{}, grid};
+  for (std::int64_t i = 0; i < request.subject.batch(); ++i)
+    result.values.insert(result.values.end(), one.begin(), one.end());
   return result;
 }
 

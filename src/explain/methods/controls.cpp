@@ -1,13 +1,16 @@
 #include "explain/methods/controls.h"
 
+#include <algorithm>
+
 #include "explain/units.h"
 
 namespace fovea::explain {
 
 GridSize control_grid(const Subject& subject) {
-  if (subject.reads_text()) return subject.size();
-  const Units units = units_of(subject.grid(), subject.size());
-  return {units.rows, units.cols};
+  const GridSize grid = subject.grid(), size = subject.size();
+  if (subject.reads_text()) return size;
+  if (grid.count() > 0) return grid;
+  return {std::min(kBlocks, size.h), std::min(kBlocks, size.w), std::min(kBlocks, size.d)};
 }
 
 }  // namespace fovea::explain

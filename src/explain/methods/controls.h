@@ -5,7 +5,8 @@
 
 namespace fovea::explain {
 
-/// The units that scores remove (units_of()); of texts the words.
+/// The patches of the network, or kBlocks along each side of the image or volume; of texts the
+/// words.
 GridSize control_grid(const Subject& subject);
 
 }  // namespace fovea::explain

@@ -31,31 +31,54 @@ struct Activations {
   std::vector<double> values, gradients;
 };
 
+// Tokens (b, n, dim), or a map (b, dim, spatial...).
 std::int64_t places_of(const Tensor& x) {
-  return x.rank() == 4 ? x.size(2) * x.size(3) : x.rank() == 3 ? x.size(1) : 1;
+  return x.rank() == 3 ? x.size(1) : x.numel() / (x.size(0) * x.size(1));
 }
 
-// The grid of `places` tokens behind the prefix of an image of this size.
-GridSize grid_of(const Subject& subject, std::int64_t places) {
+// The grid of `places` tokens behind the prefix: one that blocks of the network work on, or of an
+// image one of its proportions.
+GridSize grid_of(const Subject& subject, const std::vector<GridSize>& known, std::int64_t places) {
   if (subject.grid().count() == places) return subject.grid();
+  for (const GridSize& grid : known) {
+    if (grid.count() == places) return grid;
+  }
   const GridSize image = subject.size();
+  if (image.d > 1) return {};
   const double cells =
       static_cast<double>(places) * static_cast<double>(image.h) / static_cast<double>(image.w);
   const auto h = static_cast<std::int64_t>(std::lround(std::sqrt(cells)));
   return h > 0 && places % h == 0 ? GridSize{h, places / h} : GridSize{};
 }
 
-std::vector<Seen> see_modules(const ExplanationRequest& request) {
-  std::vector<Seen> all;
+GridSize grid_of_map(const Tensor& map) {
+  return {map.size(-2), map.size(-1), map.rank() == 5 ? map.size(2) : 1};
+}
+
+// What the modules of a network put out, and the grids that its blocks hand on.
+struct SeenNetwork {
+  std::vector<Seen> modules;
+  std::vector<GridSize> grids;
+};
+
+SeenNetwork see_modules(const ExplanationRequest& request) {
+  SeenNetwork seen;
   const autograd::ModuleHook see = [&](const std::string& module, const Tensor& output) {
-    if (output.rank() < 3 || output.rank() > 4) return output;
+    // Modules inside windows see more than the samples.
+    if (output.rank() < 3 || output.rank() > 5 || output.size(0) != request.subject.batch())
+      return output;
     auto gradient = std::make_shared<Tensor>();
-    all.push_back({module, output.detach(), gradient});
+    seen.modules.push_back({module, output.detach(), gradient});
     return autograd::observed(output, [gradient](const Tensor& dy) { *gradient = dy; });
   };
   const autograd::HookModules hooks(see);
-  request.subject.gradient(request.subject.x(), request.targets);
-  return all;
+  attention::Probe probe;
+  probe.without_maps();
+  request.subject.gradient(request.subject.x(), request.targets, &probe);
+  for (const Tensor& features : probe.all("features")) {
+    if (features.rank() >= 4) seen.grids.push_back(grid_of_map(features));
+  }
+  return seen;
 }
 
 bool is_token_norm(const Seen& one) {
@@ -79,7 +102,7 @@ const Seen* place_named(const std::vector<Seen>& all, const std::string& word) {
   if (word == "norm1_last")
     return last_of(all, [](const Seen& one) { return one.module.ends_with("norm1"); });
   if (word == "final_norm") return last_of(all, is_token_norm);
-  return last_of(all, [](const Seen& one) { return one.value.rank() == 4; });
+  return last_of(all, [](const Seen& one) { return one.value.rank() >= 4; });
 }
 
 // pytorch-grad-cam's advice for ViTs: behind the last block only the class token is read, so the
@@ -108,13 +131,13 @@ const Seen& named_layer(const std::vector<Seen>& all, const std::string& name) {
                   name, all.empty() ? "none" : all.back().module));
 }
 
-Activations activations_of(const Subject& subject, const Seen& seen) {
+Activations activations_of(const Subject& subject, const SeenNetwork& network, const Seen& seen) {
   const Tensor& x = seen.value;
   const std::vector<double> values = host_doubles(x), gradients = host_doubles(*seen.gradient);
-  if (x.rank() == 4) return {x.size(1), {x.size(2), x.size(3)}, values, gradients};
+  if (x.rank() >= 4) return {x.size(1), grid_of_map(x), values, gradients};
   const std::int64_t prefix = subject.reads_text() ? 0 : subject.layout().prefix;
   const std::int64_t b = x.size(0), n = x.size(1), channels = x.size(2), places = n - prefix;
-  Activations a{channels, grid_of(subject, places), {}, {}};
+  Activations a{channels, grid_of(subject, network.grids, places), {}, {}};
   FOVEA_CHECK(a.grid.count() == places, ConfigError,
               fmt::format("grad_cam: {} puts out {} tokens, which lie on no grid of the image",
                           seen.module, places));
@@ -168,13 +191,16 @@ Explanation cam(Cam kind, const ExplanationRequest& request, const CamOptions& o
   const Subject& subject = request.subject;
   FOVEA_CHECK(!subject.reads_text(), ConfigError,
               "grad_cam: the network reads texts; expected one of images");
-  const std::vector<Seen> all = see_modules(request);
+  const SeenNetwork network = see_modules(request);
+  const std::vector<Seen>& all = network.modules;
   std::vector<const Seen*> chosen;
   for (const std::string& name : o.layer) chosen.push_back(&named_layer(all, name));
   if (chosen.empty()) chosen.push_back(&default_layer(request, all));
+  FOVEA_CHECK(chosen.size() == 1 || subject.size().d == 1, ConfigError,
+              "grad_cam: several layers are for images; expected one of a network of volumes");
   std::vector<Explanation> maps;
   for (const Seen* layer : chosen) {
-    const Activations a = activations_of(subject, *layer);
+    const Activations a = activations_of(subject, network, *layer);
     maps.push_back({cams_of(kind, a, subject.batch()), a.grid});
   }
   return maps.size() == 1 ? maps.front() : averaged(maps, subject.batch());

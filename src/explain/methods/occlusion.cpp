@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "explain/methods/places.h"
@@ -15,22 +14,26 @@ namespace {
 enum class Watched { kLogit, kProbability };
 
 struct OcclusionOptions : BaselineOptions {
-  std::optional<std::array<std::int64_t, 2>> units;
+  std::optional<std::vector<std::int64_t>> units;
   std::optional<std::int64_t> window, stride;
   Watched score = Watched::kLogit;
 };
 
 struct Box {
   std::int64_t top, bottom, left, right;  // behind the last row and column
+  std::int64_t front = 0, back = 1;       // slices
 };
 
-// The blocks of a grid: rows from floor(i h / rows), columns likewise.
+// The blocks of a grid: rows from floor(i h / rows), columns and slices likewise.
 std::vector<Box> blocks_of(const GridSize& size, const GridSize& units) {
   std::vector<Box> boxes;
-  for (std::int64_t i = 0; i < units.h; ++i) {
-    for (std::int64_t j = 0; j < units.w; ++j)
-      boxes.push_back({i * size.h / units.h, (i + 1) * size.h / units.h, j * size.w / units.w,
-                       (j + 1) * size.w / units.w});
+  for (std::int64_t k = 0; k < units.d; ++k) {
+    for (std::int64_t i = 0; i < units.h; ++i) {
+      for (std::int64_t j = 0; j < units.w; ++j)
+        boxes.push_back({i * size.h / units.h, (i + 1) * size.h / units.h, j * size.w / units.w,
+                         (j + 1) * size.w / units.w, k * size.d / units.d,
+                         (k + 1) * size.d / units.d});
+    }
   }
   return boxes;
 }
@@ -51,18 +54,22 @@ std::vector<Box> windows_of(const GridSize& size, std::int64_t window, std::int6
   return boxes;
 }
 
-// x with a box of the baseline. `words`: (n, dim) in place of (c, h, w).
+// x with a box of the baseline. `size`: of an input; words are (n, dim) in place of (c, spatial).
 std::vector<double> occluded(std::vector<double> x, const std::vector<double>& base,
-                             const Shape& shape, const Box& box, bool words) {
-  const std::int64_t b = shape[0], channels = words ? shape[2] : shape[1];
-  const std::int64_t h = words ? 1 : shape[2], w = words ? shape[1] : shape[3];
-  for (std::int64_t i = 0; i < b; ++i) {
+                             const GridSize& size, std::int64_t channels, const Box& box,
+                             bool words) {
+  const std::int64_t places = size.count();
+  const auto items = std::ssize(x) / (channels * places);
+  for (std::int64_t i = 0; i < items; ++i) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t y = box.top; y < box.bottom; ++y) {
-        for (std::int64_t z = box.left; z < box.right; ++z) {
-          const std::int64_t place =
-              words ? (i * w + z) * channels + c : ((i * channels + c) * h + y) * w + z;
-          x[static_cast<std::size_t>(place)] = base[static_cast<std::size_t>(place)];
+      for (std::int64_t s = box.front; s < box.back; ++s) {
+        for (std::int64_t y = box.top; y < box.bottom; ++y) {
+          for (std::int64_t z = box.left; z < box.right; ++z) {
+            const std::int64_t at = (s * size.h + y) * size.w + z;
+            const std::int64_t place =
+                words ? (i * places + at) * channels + c : (i * channels + c) * places + at;
+            x[static_cast<std::size_t>(place)] = base[static_cast<std::size_t>(place)];
+          }
         }
       }
     }
@@ -75,6 +82,7 @@ std::vector<double> scores_without(const ExplanationRequest& request, const Occl
                                    const std::vector<Box>& boxes) {
   const Subject& subject = request.subject;
   const Tensor& x = subject.x();
+  const std::int64_t channels = x.size(subject.reads_text() ? 2 : 1);
   const std::vector<double> values = host_doubles(x);
   const std::vector<double> base = host_doubles(baseline_of(request, o, "occlusion"));
   std::vector<double> scores;
@@ -83,7 +91,8 @@ std::vector<double> scores_without(const ExplanationRequest& request, const Occl
         std::min(static_cast<std::size_t>(groups_of(request)), boxes.size() - first);
     std::vector<double> all;
     for (std::size_t k = first; k < first + count; ++k) {
-      const auto one = occluded(values, base, x.shape(), boxes[k], subject.reads_text());
+      const auto one =
+          occluded(values, base, subject.size(), channels, boxes[k], subject.reads_text());
       all.insert(all.end(), one.begin(), one.end());
     }
     Shape shape = x.shape();
@@ -97,18 +106,26 @@ std::vector<double> scores_without(const ExplanationRequest& request, const Occl
 }
 
 GridSize units_of(const Subject& subject, const OcclusionOptions& o) {
-  constexpr std::int64_t kUnits = 14;
+  constexpr std::int64_t kUnits = 14, kUnitsOfVolume = 6;
   const GridSize size = subject.size();
   if (subject.reads_text()) return size;
+  const bool volume = size.d > 1;
   if (o.units) {
-    const GridSize given{(*o.units)[0], (*o.units)[1]};
-    FOVEA_CHECK(given.h >= 1 && given.w >= 1 && given.h <= size.h && given.w <= size.w, ConfigError,
-                fmt::format("occlusion: units are {} x {}; expected from 1 x 1 to {} x {}", given.h,
-                            given.w, size.h, size.w));
+    const std::vector<std::int64_t>& u = *o.units;
+    FOVEA_CHECK(u.size() == (volume ? 3U : 2U), ConfigError,
+                fmt::format("occlusion: units has {} numbers; expected {}", u.size(),
+                            volume ? "3 for volumes" : "2 for images"));
+    const GridSize given{u[u.size() - 2], u.back(), volume ? u[0] : 1};
+    FOVEA_CHECK(given.d >= 1 && given.h >= 1 && given.w >= 1 && given.d <= size.d &&
+                    given.h <= size.h && given.w <= size.w,
+                ConfigError,
+                fmt::format("occlusion: units are {}; expected from 1 to {}", text_of(given),
+                            text_of(size)));
     return given;
   }
   if (subject.grid().count() > 0) return subject.grid();
-  return {std::min(kUnits, size.h), std::min(kUnits, size.w)};
+  const std::int64_t most = volume ? kUnitsOfVolume : kUnits;
+  return {std::min(most, size.h), std::min(most, size.w), std::min(most, size.d)};
 }
 
 Explanation occlusion(const ExplanationRequest& request, const OcclusionOptions& o) {
@@ -118,6 +135,8 @@ Explanation occlusion(const ExplanationRequest& request, const OcclusionOptions&
               "occlusion: a segmentation has no probability of a class; expected score=logit");
   FOVEA_CHECK(!o.window || (!o.units && !subject.reads_text()), ConfigError,
               "occlusion: window is for images, and in place of units");
+  FOVEA_CHECK(!o.window || subject.size().d == 1, ConfigError,
+              "occlusion: window is for images; expected units for volumes");
   FOVEA_CHECK(o.window || !o.stride, ConfigError, "occlusion: stride is for windows; set window");
   const GridSize size = subject.size(), units = units_of(subject, o);
   const std::vector<Box> boxes =
@@ -155,7 +174,8 @@ schema::Fields<OcclusionOptions> occlusion_fields() {
   schema::Fields<OcclusionOptions> fields;
   fields
       .add("units", &OcclusionOptions::units, schema::at_least(1),
-           "rows and columns of equal blocks; null = the patches of the network, else 14 x 14")
+           "rows and columns of equal blocks, of volumes slices, rows and columns; null = the "
+           "patches of the network, else 14 x 14, of volumes 6 x 6 x 6")
       .add("window", &OcclusionOptions::window, schema::at_least(1),
            "side of windows in pixels, in place of units: a pixel's value is the mean over those "
            "that cover it")

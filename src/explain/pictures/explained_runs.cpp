@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "base/csv_field.h"
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "data/texts/text_dataset.h"
 #include "explain/interventions/dropped_inputs.h"
+#include "explain/pictures/explained_inputs.h"
+#include "explain/pictures/explained_volumes.h"
 #include "explain/pictures/text_inputs.h"
 #include "explain/region.h"
 #include "explain/targets.h"
-#include "tensor/host.h"
-#include "tensor/safetensors.h"
 #include "visualise/figures/shared/image_inputs.h"
 #include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/rollout_figure.h"
@@ -29,108 +27,14 @@ using visualise::ImageInput;
 using visualise::Reads;
 using visualise::ShownRun;
 
-// All inputs of one run.
-using ExplainedRun = std::vector<ExplainedInput>;
-
-ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, const Subject& subject,
-                           const std::string& name, std::optional<std::int64_t> label,
-                           const RandomStream& random) {
-  const std::int64_t target = target_of(asked.target, run, subject, 0, label);
-  ExplainedInput result{name, class_name(run, subject.predicted().front()),
-                        class_name(run, target)};
-  if (!subject.segments())
-    result.probability = subject.target_scores(subject.x(), {target}, true).front();
-  if (subject.segments() && !subject.has_region() && subject.pixels_predicted(0, target) == 0)
-    asked.request.note(
-        fmt::format("{}, {}: no pixel is predicted as {}, and maps that ask for its "
-                    "score are empty; --region says which pixels to look at",
-                    run.name, name, result.target));
-  const ExplanationRequest request{.subject = subject,
-                                   .targets = {target},
-                                   .random = {random},
-                                   .batch_size = asked.batch_size,
-                                   .colours = colours_of(run)};
-  for (const AskedMethod& one : asked.methods) {
-    try {
-      result.found.push_back(one.method->explain(request, one.options));
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}", run.name, error.what()));
-    }
-  }
-  return result;
-}
-
 // Nothing where no region is asked for.
 Tensor asked_region(const ExplainedRuns& asked, const Tensor& image, const Device& host) {
   if (asked.region.empty()) return {};
   return region_of(asked.region, {image.size(-2), image.size(-1)}, host);
 }
 
-void say_explained(const FigureRequest& request, const ShownRun& run, const ExplainedInput& one,
-                   const ExplainedRuns& asked) {
-  std::string line = fmt::format("{:<20} {:<20} predicted {}, explained {}", run.title, one.input,
-                                 one.predicted, one.target);
-  if (one.probability > 0) line += fmt::format(" ({:.1f} %)", 100 * one.probability);
-  request.say(line);
-  for (std::size_t m = 0; m < one.found.size(); ++m) {
-    if (one.found[m].completeness_gap.empty()) continue;
-    request.say(fmt::format("{:<20} {:<20} {}: completeness gap {:.3g}", run.title, one.input,
-                            asked.methods[m].method->name, one.found[m].completeness_gap.front()));
-  }
-}
-
 visualise::HeatScale own_scale() {
   return {visualise::HeatEnds::kPercentiles, visualise::HeatSharing::kImage};
-}
-
-visualise::Quantity quantity_of(const Explanation& found) {
-  return {found.is_signed, found.is_signed ? "relevance" : "relevance, without sign"};
-}
-
-Tensor map_tensor(const Explanation& found, const Device& host) {
-  return Tensor::from(found.values, {found.grid.h, found.grid.w}, host);
-}
-
-// The CSV files and maps of all runs.
-std::vector<std::string> write_numbers(const ExplainedRuns& asked,
-                                       const std::vector<ExplainedRun>& all) {
-  const FigureRequest& request = asked.request;
-  std::string places = "run,method,input,target,row,column,word,relevance\n";
-  std::string lines = "run,method,input,predicted,target,probability,least,largest,sum,gap\n";
-  TensorFile maps;
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    const ShownRun& run = request.runs[r];
-    maps.metadata.emplace(slug(run.title), run.weights);
-    for (const ExplainedInput& one : all[r]) {
-      for (std::size_t m = 0; m < one.found.size(); ++m) {
-        const Explanation& found = one.found[m];
-        const std::string& method = asked.methods[m].method->name;
-        const std::string key =
-            fmt::format("{},{},{}", csv_field(run.title), method, csv_field(one.input));
-        maps.tensors.emplace(fmt::format("{}/{}/{}", slug(run.title), method, slug(one.input)),
-                             map_tensor(found, run.host));
-        double sum = 0;
-        for (std::int64_t i = 0; i < std::ssize(found.values); ++i) {
-          const double value = found.values[as_index(i)];
-          sum += value;
-          places += fmt::format(
-              "{},{},{},{},{},{}\n", key, csv_field(one.target), i / found.grid.w, i % found.grid.w,
-              one.words.empty() ? "" : csv_field(one.words.at(as_index(i))), value);
-        }
-        const auto [low, high] = std::minmax_element(found.values.begin(), found.values.end());
-        lines += fmt::format(
-            "{},{},{},{},{},{},{},{}\n", key, csv_field(one.predicted), csv_field(one.target),
-            one.probability > 0 ? fmt::format("{}", one.probability) : "", *low, *high, sum,
-            found.completeness_gap.empty() ? ""
-                                           : fmt::format("{}", found.completeness_gap.front()));
-      }
-    }
-  }
-  io::make_directories(request.out);
-  io::write_atomic(request.out / "relevance.csv", places);
-  io::write_atomic(request.out / "explained.csv", lines);
-  write_safetensors(request.out / "maps.safetensors", maps);
-  return {"relevance.csv", "explained.csv", "maps.safetensors"};
 }
 
 std::string heading(const ShownRun& run, const Method& method, std::size_t runs) {
@@ -189,7 +93,7 @@ void explain_images(const ExplainedRuns& asked) {
       own.push_back(explain_one(asked, run, subject, input.name, label,
                                 input.index ? explanation_stream(asked.seed, *input.index)
                                             : explanation_stream(asked.seed, input.file)));
-      say_explained(request, run, own.back(), asked);
+      say_explained(asked, run, own.back());
     }
   }
   const visualise::Canvas picture = image_picture(asked, inputs, all);
@@ -240,7 +144,7 @@ void explain_texts(const ExplainedRuns& asked) {
     ExplainedRun& own = all.emplace_back();
     for (const TextInput& input : inputs) {
       own.push_back(explain_text(asked, run, input));
-      say_explained(request, run, own.back(), asked);
+      say_explained(asked, run, own.back());
     }
   }
   std::vector<std::string> files;
@@ -260,14 +164,16 @@ void explain_texts(const ExplainedRuns& asked) {
 void explain_runs(const ExplainedRuns& asked) {
   FOVEA_CHECK(!asked.request.runs.empty() && !asked.methods.empty(), ConfigError,
               "explain: expected at least one run and one method");
-  const bool texts = reads_of(asked.request.runs.front()) == Reads::kTexts;
+  const Reads first = reads_of(asked.request.runs.front());
+  const bool texts = first == Reads::kTexts, volumes = first == Reads::kVolumes;
   for (const ShownRun& run : asked.request.runs) {
     const Reads reads = reads_of(run);
     const bool images = reads == Reads::kOneGrid || reads == Reads::kSeveralGrids;
-    FOVEA_CHECK(images || reads == Reads::kTexts, ConfigError,
-                fmt::format("{}: reads {}; expected a network of images or texts", run.name,
-                            name_of(reads)));
-    FOVEA_CHECK((reads == Reads::kTexts) == texts, ConfigError,
+    FOVEA_CHECK(images || reads == Reads::kTexts || reads == Reads::kVolumes, ConfigError,
+                fmt::format("{}: reads {}; expected a network of images, volumes or texts",
+                            run.name, name_of(reads)));
+    FOVEA_CHECK((reads == Reads::kTexts) == texts && (reads == Reads::kVolumes) == volumes,
+                ConfigError,
                 fmt::format("{}: reads {}, {} reads {}; explain them apart", run.name,
                             name_of(reads), asked.request.runs.front().name,
                             name_of(reads_of(asked.request.runs.front()))));
@@ -277,7 +183,8 @@ void explain_runs(const ExplainedRuns& asked) {
   FOVEA_CHECK(!texts || !asked.drop, ConfigError,
               "--drop-patches: is for networks of images; these read texts");
   FOVEA_CHECK(texts || asked.request.texts.empty(), ConfigError,
-              "--text: is for networks of texts; these read images");
+              "--text: is for networks of texts; these read others");
+  if (volumes) return explain_volumes(asked);
   texts ? explain_texts(asked) : explain_images(asked);
 }
 

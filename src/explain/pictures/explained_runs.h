@@ -29,17 +29,10 @@ struct ExplainedRuns {
   std::optional<std::int64_t> factor = {};  // enlargement of images; none: up to about 256 pixels
 };
 
-/// What a method says of one input of a run.
-struct ExplainedInput {
-  std::string input, predicted, target;  // names
-  double probability = 0;                // of the target, by softmax over the scores
-  std::vector<std::string> words = {};   // of texts
-  std::vector<Explanation> found = {};   // one for each method
-};
-
 /// Writes explain.png (of texts one picture each, explain-<text>.png), relevance.csv (a line for
 /// each place of each map), explained.csv (a line for each input, run and method) and
-/// maps.safetensors: <run>/<method>/<input> (h, w) float64. Throws ConfigError, naming the run, for
+/// maps.safetensors: <run>/<method>/<input> (h, w) float64. Of volumes as explained_volumes.h says.
+/// Throws ConfigError, naming the run, for
 /// networks that a method is not defined for, and for targets that are no class.
 void explain_runs(const ExplainedRuns& asked);
 

@@ -127,6 +127,8 @@ class DFormerBackbone final : public nn::Module {
     TokenVolume x = with_positions(patch_embed_(volumes));
     std::vector<TokenVolume> skips;
     for (models::ScopeStage* layer : layers_) {
+      if (probe != nullptr && skip_source_ == SkipSource::kStageInput)
+        probe->record("skip", ops::permute(x.as_grid(), {0, 4, 1, 2, 3}));
       const models::ScopeStage::Result result = (*layer)(x, probe);
       skips.push_back(skip_source_ == SkipSource::kStageInput ? x : result.features);
       x = result.next;

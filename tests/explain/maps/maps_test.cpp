@@ -177,6 +177,17 @@ TEST_CASE("stages: a decoder's token is half of what is below it and half of its
   std::vector<double> also(16, 0.0);
   also[3] = 2;
   check_close(through_stages(joined, StageRule::kGeneric, {also, {}, from(5, 16)}), expected);
+  // A skip connection of the beginning goes around the blocks of its stage.
+  const std::vector<double> all_on_last(16 * 16, 0.0);
+  Matrix last{16, 16, all_on_last};
+  for (std::int64_t i = 0; i < 16; ++i) last.at(i, 15) = 1;
+  joined.front().layers.emplace_back(last);
+  joined.back().skip_of_begin = true;
+  const auto around = through_stages(joined, StageRule::kRollout, {{}, {}, from(5, 16)});
+  CHECK(around[5] == Approx(0.5 + 1.0 / 16));
+  CHECK(around[15] == Approx(0.25));
+  joined.back().skip_of_begin = false;
+  CHECK(through_stages(joined, StageRule::kRollout, {{}, {}, from(5, 16)})[15] == Approx(0.5));
   joined.back().skip = 1;
   CHECK_THROWS_AS(through_stages(joined, StageRule::kGeneric), ShapeError);
   const std::vector<StageMaps> turned{identity({2, 4}), identity({4, 2})};

@@ -407,6 +407,45 @@ TEST_CASE("decoders without attention: every stage of the encoder is read", "[ex
   CHECK(sum_of(found) == Approx(1));
 }
 
+TEST_CASE("volumes: methods on voxels, on layers, and through the stages of D-Former",
+          "[explain]") {
+  const auto four = [](std::int64_t a) { return schema::Value::array({a, a, a, a}); };
+  models::DataShape data{1, 32, 32, 2};
+  data.label_maps = true;
+  data.depth = 16;
+  const auto model = network(
+      "dformer",
+      schema::Value::object({{"embed_dim", 4}, {"depths", four(2)}, {"num_heads", four(1)}}), data);
+  const Subject subject(*model, random_tensor({1, 1, 16, 32, 32}, 3));
+  CHECK(subject.size() == GridSize{32, 32, 16});
+  for (const char* method : {"rollout", "gradient_rollout"}) {
+    INFO(method);
+    const Explanation found = explained(method, subject);
+    CHECK(found.grid == GridSize{8, 8, 8});
+    CHECK(sum_of(found.values) == Approx(1));
+  }
+  CHECK(sum_of(explained("generic_attention", subject).values) > 1);
+  const auto layer = schema::Value::object({{"layer", "model_down.layers.1"}});
+  for (const char* method : {"raw_attention", "attention_gradient", "value_norm", "contribution"})
+    CHECK(explained(method, subject, layer).grid == GridSize{4, 4, 4});
+  const Recording seen = record(subject, {1}, Wanted::kMaps, "test");
+  CHECK(seen.skips.size() == 4);
+  const Explanation cam =
+      explained("grad_cam", subject,
+                schema::Value::object({{"layer", schema::Value::array({"model_down.norm_up"})}}));
+  CHECK(cam.grid == GridSize{8, 8, 8});
+  CHECK(explained("gradient_x_input", subject).grid == GridSize{32, 32, 16});
+  CHECK(explained("random", subject).grid == GridSize{14, 14, 14});
+  const Explanation occluded = explained(
+      "occlusion", subject, schema::Value::object({{"units", schema::Value::array({1, 1, 1})}}));
+  CHECK(occluded.values.front() ==
+        Approx(subject.target_scores(subject.x(), {1}).front() -
+               subject.target_scores(ops::mul(subject.x(), 0), {1}).front()));
+  CHECK_THROWS_WITH(explained("occlusion", subject,
+                              schema::Value::object({{"units", schema::Value::array({2, 2})}})),
+                    Catch::Contains("3 for volumes"));
+}
+
 TEST_CASE("asked methods: options by name, and messages for others", "[explain]") {
   const auto asked = asked_methods({"smoothgrad", "raw_attention", "grad_cam"},
                                    {"smoothgrad.samples=3", "raw_attention.layer=-1",
