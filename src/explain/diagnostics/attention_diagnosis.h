@@ -51,7 +51,7 @@ class AttentionDiagnosis {
 std::string why_undefined(const AttentionMetric& metric);
 
 /// Samples of a part of the data that are looked at for metrics of an evaluation: one of 16, which
-/// is less than 2 % of the time of an epoch of training, but not fewer than 16 and not more
+/// is meant to cost about 2 % of an epoch of training, but not fewer than 16 and not more
 /// than 64.
 class AttentionSample {
  public:
