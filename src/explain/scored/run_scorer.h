@@ -31,6 +31,7 @@ class RunScorer {
   using Relevance = std::vector<std::vector<double>>;  // of each sample of a batch
   struct Batch;
 
+  std::int64_t explained_at_once(const Batch& one) const;
   std::vector<Batch> batches_of(const std::vector<std::int64_t>& samples) const;
   Explanation explained(const AskedMethod& method, const Subject& subject,
                         const std::vector<std::int64_t>& targets,
