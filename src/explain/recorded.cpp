@@ -203,8 +203,8 @@ TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing we
   return made;
 }
 
-std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, const LayerMap& map,
-                                 const std::string& method) {
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item,
+                                 const MapOfLayer& map, const std::string& method) {
   std::vector<StageMaps> stages;
   for (const RecordedLayer& layer : recording.layers) {
     FOVEA_CHECK(layer.grid.count() > 0, ConfigError,

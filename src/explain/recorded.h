@@ -52,13 +52,13 @@ GradedMap graded_map_of(const Subject& subject, const RecordedLayer& layer, std:
 /// A layer of any kind, heads averaged; for kRollout with rows divided by their sums.
 TokenMap token_map_of(const RecordedLayer& layer, std::int64_t item, Weighing weighing);
 /// What a method makes of a layer, as weights of its tokens for its keys.
-using LayerMap = std::function<TokenMap(const RecordedLayer& layer, std::int64_t item)>;
+using MapOfLayer = std::function<TokenMap(const RecordedLayer& layer, std::int64_t item)>;
 /// Blocks that follow each other on one grid, as stages; a stage on a finer grid than the one
 /// before is a decoder's, whose skip connection comes from the last stage on its grid before it:
 /// from its end, or where the network says so from its beginning. Throws ConfigError, naming
 /// `method`, for tokens on a grid that is not known.
-std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item, const LayerMap& map,
-                                 const std::string& method);
+std::vector<StageMaps> stages_of(const Recording& recording, std::int64_t item,
+                                 const MapOfLayer& map, const std::string& method);
 
 /// The number of the layer that an option names: "last"; a number from 0, or below 0 from the end;
 /// or a module, or the last one inside it: "de3.attn", "de3", "backbone.block2". Throws

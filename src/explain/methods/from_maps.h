@@ -47,7 +47,7 @@ void check_one_grid(const Recording& recording, const std::string& method);
 
 /// What a method makes of layers of any kind.
 struct LayerMaps {
-  LayerMap of;
+  MapOfLayer of;
   bool is_signed = false;
   /// The score counts, through gradients. Else the map of a subject with a region is read from the
   /// rows of the tokens there, as no other part of it knows of the region.

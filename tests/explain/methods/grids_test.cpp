@@ -148,7 +148,7 @@ TEST_CASE("decoders without attention: every stage of the encoder is read", "[ex
               data);
   const Subject subject(*model, random_tensor({1, 3, 32, 32}, 3));
   const Recording seen = record(subject, {1}, Wanted::kMaps, "test");
-  const LayerMap rows = [](const RecordedLayer& layer, std::int64_t item) {
+  const MapOfLayer rows = [](const RecordedLayer& layer, std::int64_t item) {
     return token_map_of(layer, item, Weighing::kRollout);
   };
   const std::vector<StageMaps> stages = stages_of(seen, 0, rows, "test");
