@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace fovea::explain {
 namespace {
@@ -94,15 +95,36 @@ std::vector<SeedRow> over_seeds(const ScoredRuns& scored, const std::vector<Scor
   if (std::ranges::all_of(groups, [](const Group& one) { return one.runs.size() < 2; })) return {};
   std::vector<SeedRow> result;
   for (const Group& group : groups) {
+    std::vector<std::size_t> runs;
+    for (const auto& [draw, run] : group.runs) runs.push_back(run);
     for (const ScoreRow& row : rows) {
       if (row.run != 0) continue;  // all runs have the same methods
-      result.push_back({group.configuration.name, row.method, std::ssize(group.runs),
+      result.push_back({group.configuration.name, row.method, runs,
                         std::vector<ScoreCell>(scored.scores.size())});
     }
   }
   const Means means(rows);
   for (std::size_t s = 0; s < scored.scores.size(); ++s)
     add_cells(groups, means, s, scored.scores[s].score->rule.better, result);
+  return result;
+}
+
+std::optional<MeanCurve> mean_curve(const ScoredRuns& scored, const SeedRow& row,
+                                    std::size_t score) {
+  std::vector<MeanCurve> curves;
+  for (const std::size_t run : row.runs) {
+    auto curve = mean_curve(scored, ScoreRow{run, row.method, {}}, score);
+    if (!curve || (!curves.empty() && curve->shares != curves.front().shares)) return {};
+    curves.push_back(*std::move(curve));
+  }
+  MeanCurve result{curves.front().shares, {}, {}};
+  for (std::size_t t = 0; t < result.shares.size(); ++t) {
+    std::vector<double> at_share;
+    for (const MeanCurve& curve : curves) at_share.push_back(curve.mean[t]);
+    const metrics::Estimate estimate = metrics::estimate(at_share);
+    result.mean.push_back(estimate.mean);
+    result.half_width.push_back(estimate.n > 1 ? estimate.high - estimate.mean : 0);
+  }
   return result;
 }
 

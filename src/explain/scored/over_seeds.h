@@ -2,7 +2,8 @@
 // come from those, intervals over samples speak of the weights of one run.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,17 @@ namespace fovea::explain {
 /// score (Holm).
 struct SeedRow {
   std::string configuration, method;
-  std::int64_t runs = 0;
+  std::vector<std::size_t> runs;  // of ScoredRuns::runs, by what was drawn for each
   std::vector<ScoreCell> cells;
 };
 
 /// Rows as in score_table(), those of a configuration together. Nothing unless a configuration has
 /// several runs.
 std::vector<SeedRow> over_seeds(const ScoredRuns& scored, const std::vector<ScoreRow>& rows);
+
+/// The mean of the curves of a row's runs, with the half width of its interval over them. Nothing
+/// where one of them has none, or they differ in their units.
+std::optional<MeanCurve> mean_curve(const ScoredRuns& scored, const SeedRow& row,
+                                    std::size_t score);
 
 }  // namespace fovea::explain

@@ -127,12 +127,12 @@ TextTable seed_tests_table(const ScoredRuns& scored, const std::vector<SeedRow>&
 std::string seed_table_text(const ScoredRuns& scored, const std::vector<SeedRow>& rows,
                             bool markdown) {
   TextTable table = table_of_scores(scored);
-  std::int64_t most = 0;
+  std::ptrdiff_t most = 0;
   for (const SeedRow& row : rows) {
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells.push_back(name_of(row));
     for (const ScoreCell& cell : row.cells) cells.push_back(seed_cell_text(cell));
-    most = std::max(most, row.runs);
+    most = std::max(most, std::ssize(row.runs));
   }
   return (markdown ? markdown_table(table) : plain_table(table)) +
          fmt::format(
@@ -193,7 +193,7 @@ Value json_of(const ScoredRuns& scored, const ScoredTables& tables, Value record
   for (const SeedRow& row : tables.over_seeds) {
     seeds.push_back(Value::object({{"configuration", row.configuration},
                                    {"method", row.method},
-                                   {"runs", row.runs},
+                                   {"runs", std::ssize(row.runs)},
                                    {"scores", cells_value(scored, row.cells)}}));
   }
   record.set("over_seeds", std::move(seeds));
@@ -268,7 +268,8 @@ std::vector<std::string> write_explanation_scores(const io::fs::path& folder,
         "\n## Tests over runs\n\n" + markdown_table(seed_tests_table(scored, tables.over_seeds));
   io::write_atomic(folder / "scores.md", text);
   std::vector<std::string> files = {"scores.json", "scores.csv", "scores.md"};
-  if (write_score_curves(folder / "curves.png", scored, tables.rows)) files.push_back("curves.png");
+  if (write_score_curves(folder / "curves.png", scored, tables.rows, tables.over_seeds))
+    files.push_back("curves.png");
   io::write_atomic(folder / "scores.json", json_of(scored, tables, settings).dump() + "\n");
   return files;
 }

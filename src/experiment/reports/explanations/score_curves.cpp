@@ -1,6 +1,7 @@
 #include "experiment/reports/explanations/score_curves.h"
 
-#include <fmt/format.h>
+#include <string>
+#include <utility>
 
 #include "visualise/plots/plot.h"
 #include "visualise/plots/plot_legend.h"
@@ -9,6 +10,7 @@ namespace fovea::experiment {
 
 using explain::ScoredRuns;
 using explain::ScoreRow;
+using explain::SeedRow;
 
 namespace {
 
@@ -24,28 +26,45 @@ std::vector<visualise::LegendLine> take_legend(std::vector<visualise::LinePlot>&
   return legend;
 }
 
-}  // namespace
+std::string title_of(const ScoredRuns& scored, const ScoreRow& row) {
+  return scored.runs.size() == 1 ? "" : scored.runs[row.run].title;
+}
+std::string title_of(const ScoredRuns&, const SeedRow& row) { return row.configuration; }
 
-bool write_score_curves(const std::filesystem::path& path, const ScoredRuns& scored,
-                        const std::vector<ScoreRow>& rows) {
+bool together(const ScoreRow& a, const ScoreRow& b) { return a.run == b.run; }
+bool together(const SeedRow& a, const SeedRow& b) { return a.runs == b.runs; }
+
+// A plot for each score and for the rows that stand together.
+template <class Row>
+std::vector<visualise::LinePlot> plots_of(const ScoredRuns& scored, const std::vector<Row>& rows,
+                                          const char* y_label) {
   std::vector<visualise::LinePlot> plots;
-  for (std::size_t r = 0; r < scored.runs.size(); ++r) {
+  for (std::size_t first = 0, end = 0; first < rows.size(); first = end) {
+    while (end < rows.size() && together(rows[end], rows[first])) ++end;
+    const std::string name = title_of(scored, rows[first]);
     for (std::size_t s = 0; s < scored.scores.size(); ++s) {
       visualise::LinePlot plot;
-      plot.title = scored.runs.size() == 1
-                       ? scored.scores[s].score->name
-                       : fmt::format("{}: {}", scored.runs[r].title, scored.scores[s].score->name);
+      plot.title = (name.empty() ? "" : name + ": ") + scored.scores[s].score->name;
       plot.x_label = "share of changed units";
-      plot.y_label = "mean over samples";
-      for (const ScoreRow& row : rows) {
-        if (row.run != r) continue;
-        const auto curve = explain::mean_curve(scored, row, s);
+      plot.y_label = y_label;
+      for (std::size_t r = first; r < end; ++r) {
+        const auto curve = explain::mean_curve(scored, rows[r], s);
         if (curve)
-          plot.series.push_back({row.method, curve->shares, curve->mean, curve->half_width});
+          plot.series.push_back({rows[r].method, curve->shares, curve->mean, curve->half_width});
       }
       if (!plot.series.empty()) plots.push_back(std::move(plot));
     }
   }
+  return plots;
+}
+
+}  // namespace
+
+bool write_score_curves(const std::filesystem::path& path, const ScoredRuns& scored,
+                        const std::vector<ScoreRow>& rows, const std::vector<SeedRow>& over_seeds) {
+  std::vector<visualise::LinePlot> plots = over_seeds.empty()
+                                               ? plots_of(scored, rows, "mean over samples")
+                                               : plots_of(scored, over_seeds, "mean over runs");
   if (plots.empty()) return false;
   std::vector<visualise::LegendLine> legend;
   if (plots.size() > 1) legend = take_legend(plots);

@@ -37,10 +37,24 @@ std::size_t count_of(const std::string& text, const std::string& word) {
 TEST_CASE("score curves: several plots share one legend", "[experiment]") {
   const auto one = with_curves({"deletion"}), two = with_curves({"deletion", "insertion"});
   for (const auto& scored : {one, two}) {
-    REQUIRE(
-        experiment::write_score_curves("score-curves.svg", scored, explain::score_table(scored)));
+    REQUIRE(experiment::write_score_curves("score-curves.svg", scored, explain::score_table(scored),
+                                           {}));
     const std::string picture = io::read_text("score-curves.svg");
     for (const char* method : {">rollout<", ">random<"}) CHECK(count_of(picture, method) == 1);
   }
+  io::remove_all("score-curves.svg");
+}
+
+TEST_CASE("score curves: runs that differ by their seed share a plot", "[experiment]") {
+  explain::ScoredRuns scored = with_curves({"deletion"});
+  scored.runs.push_back(scored.runs.front());
+  scored.runs[0].configuration = {"soft", "settings", "1"};
+  scored.runs[1].configuration = {"soft", "settings", "2"};
+  const auto rows = explain::score_table(scored);
+  REQUIRE(experiment::write_score_curves("score-curves.svg", scored, rows,
+                                         explain::over_seeds(scored, rows)));
+  const std::string picture = io::read_text("score-curves.svg");
+  CHECK(count_of(picture, "soft: deletion") == 1);
+  CHECK(count_of(picture, "mean over runs") == 1);
   io::remove_all("score-curves.svg");
 }
