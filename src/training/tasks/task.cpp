@@ -261,8 +261,21 @@ Tensor each_value(const Tensor& tensor, const Function& function) {
 }  // namespace
 
 Tensor log_probabilities(const Tensor& probabilities) {
-  return each_value(probabilities,
-                    [](float p) { return std::log(std::max(p, kLeastProbability)); });
+  const auto given = probabilities.host_values<float>();
+  const std::int64_t classes = probabilities.size(1);
+  const std::int64_t places = probabilities.numel() / (probabilities.size(0) * classes);
+  std::vector<float> values(given.begin(), given.end());
+  for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+    if (i / places % classes != 0) continue;  // once for the classes of a place
+    const auto of_class = [&](std::int64_t c) -> float& {
+      return values[static_cast<std::size_t>(i + c * places)];
+    };
+    float largest = kLeastProbability;
+    for (std::int64_t c = 0; c < classes; ++c) largest = std::max(largest, of_class(c));
+    for (std::int64_t c = 0; c < classes; ++c)
+      of_class(c) = std::log(std::max(of_class(c), kLeastProbability) / largest);
+  }
+  return Tensor::from(values, probabilities.shape(), probabilities.device());
 }
 
 Tensor log_odds(const Tensor& probabilities) {

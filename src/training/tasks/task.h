@@ -211,8 +211,8 @@ class Task {
   std::vector<Task*> members_;
 };
 
-/// The logarithms of probabilities, and those of p / (1 - p): a softmax, or a sigmoid, of them is
-/// the probabilities. On the host; none is infinite.
+/// log(p / largest p) of probabilities (b, classes, ...), which keeps their last bits apart, and
+/// log odds: a softmax, or a sigmoid, of them is the probabilities. On the host; none is infinite.
 Tensor log_probabilities(const Tensor& probabilities);
 Tensor log_odds(const Tensor& probabilities);
 

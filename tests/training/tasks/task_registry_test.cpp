@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <vector>
 
 #include "autograd/graph.h"
 #include "backend/devices.h"
@@ -150,4 +151,27 @@ TEST_CASE("tasks: an unknown name is refused with the nearest", "[training]") {
                     "fovea inspect --list task");
   CHECK_THROWS_WITH(training::tasks().add(training::tasks().find("segmentation")),
                     Catch::Contains("there are two called"));
+}
+
+TEST_CASE("log probabilities: a last bit apart stays apart, softmax gives them back",
+          "[training]") {
+  // Of two images with three classes and two places; classes 0 and 1 of the first place of the
+  // first image differ in the last bit.
+  const float p = 0.4f, next = std::nextafter(p, 1.0f);
+  const std::vector<float> values = {p,    0.5f, next, 0.25f, 0.2f, 0.25f,
+                                     0.1f, 0.0f, 0.6f, 1.0f,  0.3f, 0.0f};
+  const Tensor log = training::log_probabilities(Tensor::from(values, {2, 3, 2}, make_cpu(1)));
+  CHECK(log.shape() == Shape{2, 3, 2});
+  const auto found = log.values<float>();
+  CHECK(found[2] == 0);
+  CHECK(found[0] < 0);
+  CHECK(std::exp(found[4]) == Approx(0.2 / 0.4));
+  CHECK(std::isfinite(found[7]));
+  CHECK(found[9] == 0);
+  for (std::size_t image : {0, 6}) {
+    double sum = 0;
+    for (std::size_t c : {0, 2, 4}) sum += std::exp(found[image + c]);
+    for (std::size_t c : {0, 2, 4})
+      CHECK(std::exp(found[image + c]) / sum == Approx(values[image + c]).epsilon(1e-5));
+  }
 }
