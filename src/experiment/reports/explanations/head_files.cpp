@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "experiment/reports/explanations/estimate_value.h"
 #include "experiment/tables/text_table.h"
+#include "metrics/classification.h"
 #include "metrics/verdict.h"
 #include "visualise/plots/matrix_plot.h"
 
@@ -143,7 +144,7 @@ Value heads_json(const JudgedHeads& judged, Value record) {
     runs.push_back(Value::object({{"run", run.title},
                                   {"weights", run.weights},
                                   {"loss", number_value(run.loss)},
-                                  {"top1", number_value(run.top1)}}));
+                                  {metrics::kTop1.name, number_value(run.top1)}}));
   record.set("runs", std::move(runs));
   Value heads = Value::array();
   for_each_head(judged, [&](const JudgedRun& run, std::size_t layer, std::size_t h) {
