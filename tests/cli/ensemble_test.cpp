@@ -120,9 +120,10 @@ TEST_CASE("eval: several segmentations, as predict's mean", "[cli]") {
   const std::string a = trained(folder, "a", with_classes(classes));
   const std::string b = trained(folder, "b", with_classes(classes), {"--set", "seed=2"});
   const json of_a = scored(folder, "of_a", {a}), twice = scored(folder, "twice", {a, a});
+  // A pixel may change its class: probabilities in float32 can be equal where logits are not.
   for (const auto& [name, value] : of_a["metrics"].items())
     if (value.is_number())
-      CHECK(twice["metrics"][name].get<double>() == Approx(value.get<double>()));
+      CHECK(twice["metrics"][name].get<double>() == Approx(value.get<double>()).epsilon(0.01));
   const json both = scored(folder, "both", {a, b});
   CHECK(both["metrics"] != of_a["metrics"]);
   CHECK(both["members"][0]["metrics"] == of_a["metrics"]);

@@ -48,6 +48,25 @@ std::string small_classifier(const TestFolder& folder) {
   return run;
 }
 
+// Predictions of other batches. BLAS has another product for a single row on some processors, so
+// that probabilities may differ in their last digits.
+void check_same_but_rounding(const std::string& table, const std::string& expected) {
+  std::istringstream rows(table), expected_rows(expected);
+  for (std::string row, other; std::getline(expected_rows, other);) {
+    REQUIRE(std::getline(rows, row));
+    std::istringstream cells(row), expected_cells(other);
+    for (std::string cell, same; std::getline(expected_cells, same, ',');) {
+      REQUIRE(std::getline(cells, cell, ','));
+      if (same.starts_with("0.")) {
+        CHECK(std::stod(cell) == Approx(std::stod(same)).margin(1e-6));
+      } else {
+        CHECK(cell == same);
+      }
+    }
+  }
+  CHECK(rows.peek() == EOF);
+}
+
 }  // namespace
 
 TEST_CASE("predict: classes of pictures, whatever the batch", "[cli]") {
@@ -76,7 +95,7 @@ TEST_CASE("predict: classes of pictures, whatever the batch", "[cli]") {
                                       "probability,index\nmore/p5,") &&
                         Catch::Contains("\np0,") && Catch::Contains("p0.png,,,"));
   predict("one", {"--batch-size", "1", "--threads", "1"});
-  CHECK(io::read_text(folder.path("one/predictions.csv")) == table);
+  check_same_but_rounding(io::read_text(folder.path("one/predictions.csv")), table);
 
   predict("all", {"--probabilities", "--batch-size", "3"});
   CHECK_THAT(io::read_text(folder.path("all/predictions.csv")),
