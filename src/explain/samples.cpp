@@ -24,7 +24,7 @@ std::vector<std::int64_t> common_samples(const std::vector<ShownRun>& runs, std:
         });
     FOVEA_CHECK(same, ConfigError,
                 fmt::format("{}: its split has other samples than that of {}; expected the same, "
-                            "so that scores can be compared sample by sample",
+                            "so that they can be compared sample by sample",
                             run.name, runs.front().name));
   }
   return samples;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "data/collate.h"
+#include "explain/samples.h"
 
 namespace fovea::explain {
 namespace {
@@ -38,31 +39,6 @@ const std::string& input_of(const ShownRun& run) {
                           run.name, models::info_of(run.model.interface()).name,
                           visualise::name_of(reads)));
   return inputs.front().name;
-}
-
-// Spread evenly over a split, so that one whose samples lie class by class gives all classes.
-std::vector<std::int64_t> evenly(std::int64_t size, std::int64_t limit) {
-  const std::int64_t count = std::min(size, limit);
-  std::vector<std::int64_t> samples;
-  for (std::int64_t k = 0; k < count; ++k) samples.push_back(k * size / count);
-  return samples;
-}
-
-void check_same_samples(const std::vector<ShownRun>& runs,
-                        const std::vector<std::int64_t>& samples) {
-  const ShownRun& first = runs.front();
-  FOVEA_CHECK(!samples.empty(), ConfigError,
-              fmt::format("{}: no samples; expected a split with some", first.name));
-  for (const ShownRun& run : runs) {
-    const bool same = run.samples.size() == first.samples.size() &&
-                      std::ranges::all_of(samples, [&](std::int64_t i) {
-                        return run.samples.source_index(i) == first.samples.source_index(i);
-                      });
-    FOVEA_CHECK(same, ConfigError,
-                fmt::format("{}: its split has other samples than that of {}; expected the same, "
-                            "so that their means can stand side by side",
-                            run.name, first.name));
-  }
 }
 
 Tensor input_at(const ShownRun& run, const std::string& field, std::int64_t sample) {
@@ -99,8 +75,7 @@ DiagnosedRuns diagnose_runs(const DiagnosisRequest& asked) {
   FOVEA_CHECK(!asked.runs.empty(), ConfigError, "attention: expected at least one run");
   const std::vector<std::string> names = metric_names(asked.metrics);
   const ShownRun& first = asked.runs.front();
-  const std::vector<std::int64_t> samples = evenly(first.samples.size(), asked.limit);
-  check_same_samples(asked.runs, samples);
+  const std::vector<std::int64_t> samples = common_samples(asked.runs, asked.limit);
   DiagnosedRuns result{
       std::string(data::name_of(first.split)), first.samples.size(), std::ssize(samples), {}};
   double done = 0;
