@@ -10,15 +10,12 @@
 
 #include "base/error.h"
 #include "tensor/host.h"
+#include "visualise/maps/map_signs.h"
 
 namespace fovea::explain {
 namespace {
 
 using attention::Probe;
-
-bool is_map(const std::string& name) {
-  return name == "attn" || name == "reduced_attn" || name == "unit_attn";
-}
 
 // Of a map (b, c, h, w), or (b, c, d, h, w).
 GridSize grid_of(const Tensor& map) {
@@ -95,7 +92,7 @@ Recording recording_of(const Probe& probe, bool values, const std::string& metho
   std::vector<RecordedLayer>& layers = recording.layers;
   std::size_t without_grid = 0;
   for (const Probe::Record& record : probe.records()) {
-    if (is_map(record.name)) {
+    if (visualise::is_attention_map(record)) {
       RecordedLayer layer{record.module, record, {}, {}, {}};
       // Windows of other attentions are a part of the module that runs them.
       const auto found = attended.find(record.module);

@@ -12,6 +12,7 @@
 #include "ops/create.h"
 #include "ops/in_place.h"
 #include "tensor/host.h"
+#include "visualise/maps/map_signs.h"
 
 namespace fovea::explain {
 namespace {
@@ -44,9 +45,8 @@ std::vector<HeadSite> head_sites(models::Model& model, const ProbedPass& pass) {
   const std::map<std::string, Tensor> parameters = nn::named_tensors(model);
   std::vector<HeadSite> sites;
   for (const attention::Probe::Record& record : probe.records()) {
-    const bool is_map =
-        record.name == "attn" || record.name == "reduced_attn" || record.name == "unit_attn";
-    if (is_map) sites.push_back(site_of(record.module, record.value.size(1), parameters));
+    if (visualise::is_attention_map(record))
+      sites.push_back(site_of(record.module, record.value.size(1), parameters));
   }
   FOVEA_CHECK(!sites.empty(), ConfigError,
               "heads: the network has no attention over tokens; expected one");

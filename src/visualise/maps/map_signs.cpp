@@ -32,18 +32,18 @@ void count_units(const std::vector<double>& maps, const Tensor& tokens, LayerSig
   }
 }
 
-bool is_map(const attention::Probe::Record& record) {
+}  // namespace
+
+bool is_attention_map(const attention::Probe::Record& record) {
   return record.name == "attn" || record.name == "reduced_attn" || record.name == "unit_attn";
 }
-
-}  // namespace
 
 double LayerSigns::negative_share() const { return percent_of(negative, weights); }
 double LayerSigns::zero_share() const { return percent_of(zero, weights); }
 
 void add_signs(const attention::Probe& probe, std::vector<LayerSigns>& layers) {
   for (const attention::Probe::Record& record : probe.records()) {
-    if (!is_map(record)) continue;
+    if (!is_attention_map(record)) continue;
     auto found = std::find_if(layers.begin(), layers.end(), [&](const LayerSigns& known) {
       return known.layer == record.module;
     });

@@ -10,6 +10,9 @@
 
 namespace fovea::visualise {
 
+/// Whether a record is a map: over all tokens, over reduced keys, or of units.
+bool is_attention_map(const attention::Probe::Record& record);
+
 /// The weights of all heads, queries and samples of one layer.
 struct LayerSigns {
   std::string layer;  // "blocks.0.attn"
