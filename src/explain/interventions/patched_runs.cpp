@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "explain/interventions/dropped_inputs.h"
+#include "explain/naming.h"
 #include "explain/pictures/text_inputs.h"
 #include "explain/targets.h"
 #include "visualise/figures/shared/image_inputs.h"
@@ -92,13 +93,11 @@ std::vector<PatchedInput> patch_runs(const PatchRequest& asked) {
     FOVEA_CHECK(reads_text(run) == texts, ConfigError,
                 fmt::format("{}: reads {}, the first run {}; patch them apart", run.name,
                             name_of(reads_of(run)), name_of(reads_of(asked.request.runs.front()))));
-    try {
+    naming(run, [&] {
       const NamedInput other = inputs_of_run(request_other, run, texts, {}).front();
       for (const NamedInput& input : inputs_of_run(asked.request, run, texts, asked.drop))
         all.push_back(patched(asked, run, input, other));
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}", run.name, error.what()));
-    }
+    });
   }
   return all;
 }

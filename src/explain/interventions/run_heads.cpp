@@ -1,25 +1,9 @@
 #include "explain/interventions/run_heads.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
+#include "explain/naming.h"
 #include "visualise/figures/figure.h"
 
 namespace fovea::explain {
-namespace {
-
-// What `make` returns; its errors begin with the name of the run.
-template <class Make>
-auto naming(const visualise::ShownRun& run, const Make& make) {
-  try {
-    return make();
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", run.name, error.what()));
-  }
-}
-
-}  // namespace
-
 std::vector<HeadSite> head_sites(const visualise::ShownRun& run) {
   return naming(run, [&] {
     return head_sites(run.model,

@@ -9,6 +9,7 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "explain/naming.h"
 #include "explain/targets.h"
 #include "tensor/safetensors.h"
 
@@ -70,11 +71,7 @@ ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, cons
                                    .batch_size = asked.batch_size,
                                    .colours = colours_of(run)};
   for (const AskedMethod& one : asked.methods) {
-    try {
-      result.found.push_back(one.method->explain(request, one.options));
-    } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: {}", run.name, error.what()));
-    }
+    result.found.push_back(naming(run, [&] { return one.method->explain(request, one.options); }));
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/images/image_dataset.h"
 #include "data/texts/text_dataset.h"
+#include "explain/naming.h"
 #include "explain/scored/on_units.h"
 #include "explain/targets.h"
 #include "tensor/host.h"
@@ -140,16 +141,14 @@ Explanation RunScorer::explained(const AskedMethod& method, const Subject& subje
   std::vector<RandomStream> streams;
   for (const std::int64_t sample : samples)
     streams.push_back(explanation_stream(asked_.seed, sample));
-  try {
+  return naming(run_, [&] {
     return method.method->explain({.subject = subject,
                                    .targets = targets,
                                    .random = streams,
                                    .batch_size = asked_.batch_size,
                                    .colours = colours_},
                                   method.options);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", run_.name, error.what()));
-  }
+  });
 }
 
 std::string RunScorer::misfit(const AskedMethod& method, std::int64_t sample) const {
