@@ -121,9 +121,7 @@ std::optional<MeanCurve> mean_curve(const ScoredRuns& scored, const SeedRow& row
   for (std::size_t t = 0; t < result.shares.size(); ++t) {
     std::vector<double> at_share;
     for (const MeanCurve& curve : curves) at_share.push_back(curve.mean[t]);
-    const metrics::Estimate estimate = metrics::estimate(at_share);
-    result.mean.push_back(estimate.mean);
-    result.half_width.push_back(estimate.n > 1 ? estimate.high - estimate.mean : 0);
+    result.add(at_share);
   }
   return result;
 }

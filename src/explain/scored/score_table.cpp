@@ -60,6 +60,12 @@ std::vector<ScoreRow> score_table(const ScoredRuns& scored) {
   return rows;
 }
 
+void MeanCurve::add(const std::vector<double>& at_share) {
+  const metrics::Estimate estimate = metrics::estimate(at_share);
+  mean.push_back(estimate.mean);
+  half_width.push_back(estimate.n > 1 ? estimate.high - estimate.mean : 0);
+}
+
 std::optional<MeanCurve> mean_curve(const ScoredRuns& scored, const ScoreRow& row,
                                     std::size_t score) {
   const ScoredRun& run = scored.runs[row.run];
@@ -83,9 +89,7 @@ std::optional<MeanCurve> mean_curve(const ScoredRuns& scored, const ScoreRow& ro
       for (const ScoredRow* one : rows) sum += one->curves[score][i].watched[t];
       at_share.push_back(sum / static_cast<double>(rows.size()));
     }
-    const metrics::Estimate estimate = metrics::estimate(at_share);
-    result.mean.push_back(estimate.mean);
-    result.half_width.push_back(estimate.n > 1 ? estimate.high - estimate.mean : 0);
+    result.add(at_share);
   }
   return result;
 }

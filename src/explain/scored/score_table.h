@@ -29,6 +29,9 @@ struct ScoreRow {
 /// The mean of a curve over samples, with the half width of its interval of 95 %.
 struct MeanCurve {
   std::vector<double> shares, mean, half_width;
+
+  /// Adds a point, the estimate of its values.
+  void add(const std::vector<double>& at_share);
 };
 
 /// The rows of a run stand together, its methods in order, then random.
