@@ -78,6 +78,7 @@ void mark_changed(std::vector<visualise::ShownRun>& runs, const Arguments& args,
   if (changes.empty()) return;
   for (visualise::ShownRun& run : runs) {
     run.title += " (changed)";
+    run.configuration.name += " (changed)";
     run.weights += fmt::format("; changed: {}", fmt::join(changes, "; "));
   }
 }

@@ -41,22 +41,14 @@ std::string mark(const std::optional<AgainstRandom>& test, char than) {
   }
 }
 
-std::string marks(const ScoreCell& cell) { return mark(cell.random, 'R') + mark(cell.first, '1'); }
-
-std::string cell_text(const ScoreCell& cell, std::int64_t samples) {
+// `spread` of the mean, and over how many of `all` it is where not over all.
+std::string cell_text(const ScoreCell& cell, double spread, std::ptrdiff_t all) {
   const metrics::Estimate& e = cell.value;
   if (e.n == 0) return ".";
   std::string text = number(e.mean);
-  if (e.n > 1) text += " ± " + number(e.high - e.mean);
-  if (e.n < samples) text += fmt::format(" ({})", e.n);
-  return text + marks(cell);
-}
-
-// Over runs, with their standard deviation.
-std::string seed_cell_text(const ScoreCell& cell) {
-  const metrics::Estimate& e = cell.value;
-  if (e.n == 0) return ".";
-  return number(e.mean) + (e.n > 1 ? " ± " + number(e.std) : "") + marks(cell);
+  if (e.n > 1) text += " ± " + number(spread);
+  if (e.n < all) text += fmt::format(" ({})", e.n);
+  return text + mark(cell.random, 'R') + mark(cell.first, '1');
 }
 
 std::string head_of(const explain::AskedScore& score) {
@@ -128,19 +120,19 @@ std::string seed_table_text(const ScoredRuns& scored, const std::vector<SeedRow>
                             bool markdown) {
   TextTable table = table_of_scores(scored);
   std::ptrdiff_t most = 0;
+  for (const SeedRow& row : rows) most = std::max(most, std::ssize(row.runs));
   for (const SeedRow& row : rows) {
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells.push_back(name_of(row));
-    for (const ScoreCell& cell : row.cells) cells.push_back(seed_cell_text(cell));
-    most = std::max(most, std::ssize(row.runs));
+    for (const ScoreCell& cell : row.cells) cells.push_back(cell_text(cell, cell.value.std, most));
   }
   return (markdown ? markdown_table(table) : plain_table(table)) +
          fmt::format(
              "\nOver up to {} runs of a configuration, which differ by their seed: mean ± standard "
-             "deviation of the runs' means.\n"
+             "deviation of the runs' means, \"(2)\": over the 2 that there are.\n"
              "R: better (>) or worse (<) than random relevance, 1: than the same method of {}; "
              "paired sign-flip tests over runs (Holm, {}; with {} runs p is {:.2g} at best, {} are "
-             "needed).\n",
+             "needed, and more where several rows are compared).\n",
              most, rows.front().configuration, metrics::kAlpha, most, metrics::smallest_p(most),
              metrics::pairs_needed(metrics::kAlpha));
 }
@@ -234,7 +226,8 @@ std::string score_table_text(const ScoredRuns& scored, const ScoredTables& table
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells.push_back(name_of(scored, row));
     for (const ScoreCell& cell : row.cells)
-      cells.push_back(cell_text(cell, std::ssize(scored.samples)));
+      cells.push_back(
+          cell_text(cell, cell.value.high - cell.value.mean, std::ssize(scored.samples)));
   }
   std::string text = markdown ? markdown_table(table) : plain_table(table);
   text += fmt::format(
@@ -259,10 +252,11 @@ std::vector<std::string> write_explanation_scores(const io::fs::path& folder,
                                                   const Value& settings) {
   io::make_directories(folder);
   io::write_atomic(folder / "scores.csv", csv_of(scored));
-  std::string text =
-      "# Scores of explanations\n\n" + score_table_text(scored, tables, true) +
-      "\n## Tests over samples\n\nDifferences are positive where the row is better.\n\n" +
-      markdown_table(tests_table(scored, tables.rows));
+  std::string text = "# Scores of explanations\n\n" + score_table_text(scored, tables, true) + "\n";
+  for (const explain::ScoredRun& run : scored.runs)
+    text += fmt::format("- {}: {}\n", run.title, run.weights);
+  text += "\n## Tests over samples\n\nDifferences are positive where the row is better.\n\n" +
+          markdown_table(tests_table(scored, tables.rows));
   if (!tables.over_seeds.empty())
     text +=
         "\n## Tests over runs\n\n" + markdown_table(seed_tests_table(scored, tables.over_seeds));
