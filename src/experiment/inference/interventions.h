@@ -20,7 +20,7 @@ struct Interventions {
   bool empty() const { return heads.empty() && !drop; }
   /// One for each, "set_heads=blocks.3:0=off", "drop_patches=50%, zero, seed 1".
   std::vector<std::string> lines() const;
-  /// {"set_heads": [...], "drop_patches": {...}}, those that there are.
+  /// {"set_heads": [...], "drop_patches": "50%, zero, seed 1"}, those that there are.
   schema::Value record() const;
   /// For the folder of results: "-changed-1a2b3c4d", another one for every other change; "" without
   /// any.
