@@ -81,29 +81,20 @@ Rotary::Rotary(RotaryKind kind, std::int64_t head_dim)
   if (kind == RotaryKind::kGrid) rates_ = grid_rates("attention.rope", head_dim);
 }
 
-const ops::RotaryTables& Rotary::tables(std::int64_t n, const Tensor& like,
-                                        const Context& context) {
-  if (context.rope_cos.defined()) {
-    tables_ = {context.rope_cos, context.rope_sin};
-    grid_w_ = -1;  // nothing that could be met again
-    return tables_;
-  }
-  if (kind_ == RotaryKind::kNone) return tables_;
+ops::RotaryTables Rotary::tables(std::int64_t n, const Tensor& like, const Context& context) {
+  if (context.rope_cos.defined()) return {context.rope_cos, context.rope_sin};
+  if (kind_ == RotaryKind::kNone) return {};
   const bool grid = kind_ == RotaryKind::kGrid;
   FOVEA_CHECK(!grid || n == context.prefix_tokens + context.grid_h * context.grid_w, ShapeError,
               fmt::format("rotary: {} tokens, {} of them before a grid of {} x {}", n,
                           context.prefix_tokens, context.grid_h, context.grid_w));
   const DType dtype = compute_dtype(like.dtype());
-  const Tensor& cos = tables_.cos;
-  if (cos.defined() && cos.size(0) == n && cos.dtype() == dtype && cos.device().is(like.device()) &&
-      prefix_tokens_ == context.prefix_tokens && grid_w_ == context.grid_w)
-    return tables_;
-  tables_ = grid ? grid_rotary(rates_, context.prefix_tokens, context.grid_h, context.grid_w, dtype,
-                               like.device())
-                 : sequence_rotary(n, head_dim_, base_, dtype, like.device());
-  prefix_tokens_ = context.prefix_tokens;
-  grid_w_ = context.grid_w;
-  return tables_;
+  const Device device = like.device();
+  return tables_.of({n, context.prefix_tokens, context.grid_w, dtype, device}, [&] {
+    return grid ? grid_rotary(rates_, context.prefix_tokens, context.grid_h, context.grid_w, dtype,
+                              device)
+                : sequence_rotary(n, head_dim_, base_, dtype, device);
+  });
 }
 
 Tensor Rotary::operator()(const Tensor& x, const Context& context) {

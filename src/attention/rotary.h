@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention/attention.h"
+#include "base/last_made.h"
 #include "ops/attention/linear_attention.h"
 
 namespace fovea::attention {
@@ -42,7 +43,7 @@ class Rotary {
   }
   /// For n tokens; undefined where there are no positions. Throws ShapeError for tokens that are
   /// on no grid.
-  const ops::RotaryTables& tables(std::int64_t n, const Tensor& like, const Context& context);
+  ops::RotaryTables tables(std::int64_t n, const Tensor& like, const Context& context);
   /// (b, n, heads * head_dim) -> the same; x itself where there are no positions.
   Tensor operator()(const Tensor& x, const Context& context);
 
@@ -51,8 +52,16 @@ class Rotary {
   double base_ = kBase;
   std::int64_t head_dim_;
   std::vector<double> rates_;  // on a grid
-  ops::RotaryTables tables_;   // of the last number of tokens
-  std::int64_t prefix_tokens_ = 0, grid_w_ = 0;
+  struct Key {
+    std::int64_t n, prefix_tokens, grid_w;
+    DType dtype;
+    Device device;
+    bool operator==(const Key& other) const {
+      return n == other.n && prefix_tokens == other.prefix_tokens && grid_w == other.grid_w &&
+             dtype == other.dtype && device.is(other.device);
+    }
+  };
+  LastMade<Key, ops::RotaryTables> tables_;
 };
 
 /// Adds "rope_base" to the fields of a variant.

@@ -27,6 +27,32 @@ inline std::unique_ptr<models::Model> build(const schema::Value& options, const 
                             {device, dtype, RandomStream(3), nn::Init::kTorch, activations}, data);
 }
 
+/// What every network of models.def takes with its default options.
+inline models::DataShape shape_for(const models::Entry& entry) {
+  models::DataShape data{3, 64, 64, 5};
+  data.vocab_size = 20;
+  data.max_len = 7;
+  data.mels = 16;
+  if (entry.axes == 3) data.depth = 32;
+  return data;
+}
+
+/// Inputs of that shape, all zero.
+inline models::Inputs zeros_for(const models::Entry& entry, std::int64_t batch,
+                                const Device& device) {
+  models::Inputs inputs;
+  for (const models::InputField& field : models::info_of(entry.interface).reads) {
+    Shape shape = entry.axes == 3 ? Shape{batch, 3, 32, 64, 64} : Shape{batch, 3, 64, 64};
+    if (field.name == "tokens") shape = {batch, 7};
+    if (field.name == "image_size") shape = {batch, 2};
+    if (field.name == "features") shape = {batch, 19, 16};
+    if (field.name == "timestep" || field.name == "label" || field.name == "num_frames")
+      shape = {batch};
+    inputs.*field.tensor = ops::zeros(shape, field.dtype, device);
+  }
+  return inputs;
+}
+
 using Options = std::vector<std::pair<std::string, schema::Value>>;
 
 /// {"type": TYPE, ...}.

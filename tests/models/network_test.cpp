@@ -9,30 +9,14 @@ using namespace fovea;
 using namespace fovea::test;
 
 TEST_CASE("networks: every one reads and gives what its entry says", "[models]") {
-  models::DataShape data{3, 64, 64, 5};
-  data.vocab_size = 20;
-  data.max_len = 7;
-  data.mels = 16;
   for (const models::Entry& entry : models::entries()) {
     INFO(entry.name);
     const Device meta = make_meta();
     const bool volumes = entry.axes == 3;
-    models::DataShape shape = data;
-    if (volumes) shape.depth = 32;
-    const auto model = build(schema::Value::object({{"type", entry.name}}), meta, shape);
+    const auto model = build(schema::Value::object({{"type", entry.name}}), meta, shape_for(entry));
     CHECK(model->interface() == entry.interface);
     const models::InterfaceInfo& info = models::info_of(entry.interface);
-    models::Inputs inputs;
-    for (const models::InputField& field : info.reads) {
-      const Shape image = volumes ? Shape{2, 3, 32, 64, 64} : Shape{2, 3, 64, 64};
-      Shape shape_of = image;
-      if (field.name == "tokens") shape_of = {2, 7};
-      if (field.name == "image_size") shape_of = {2, 2};
-      if (field.name == "timestep" || field.name == "label") shape_of = {2};
-      if (field.name == "features") shape_of = {2, 19, 16};
-      if (field.name == "num_frames") shape_of = {2};
-      inputs.*field.tensor = Tensor::empty(shape_of, field.dtype, meta);
-    }
+    const models::Inputs inputs = zeros_for(entry, 2, meta);
     const autograd::NoGrad no_grad;
     const models::Outputs out = (*model)(inputs);
     if (info.gives == "texts") {

@@ -76,24 +76,9 @@ void each_size(const schema::Description& fields, const std::string& path, int d
 
 // Builds a network without memory for its numbers and runs it.
 void build_and_run(const models::Entry& entry, const Value& options) {
-  models::DataShape data{3, 64, 64, 5};
-  data.vocab_size = 20;
-  data.max_len = 7;
-  data.mels = 16;
-  const bool volumes = entry.axes == 3;
-  if (volumes) data.depth = 32;
   const Device meta = make_meta();
-  const auto model = build(options, meta, data);
-  models::Inputs inputs;
-  for (const models::InputField& field : models::info_of(entry.interface).reads) {
-    Shape shape = volumes ? Shape{1, 3, 32, 64, 64} : Shape{1, 3, 64, 64};
-    if (field.name == "tokens") shape = {1, 7};
-    if (field.name == "image_size") shape = {1, 2};
-    if (field.name == "timestep" || field.name == "label" || field.name == "num_frames")
-      shape = {1};
-    if (field.name == "features") shape = {1, 19, 16};
-    inputs.*field.tensor = Tensor::empty(shape, field.dtype, meta);
-  }
+  const auto model = build(options, meta, shape_for(entry));
+  const models::Inputs inputs = zeros_for(entry, 1, meta);
   const autograd::NoGrad no_grad;
   model->forward_dummy(inputs);
 }

@@ -176,19 +176,15 @@ MavitRope::MavitRope(const nn::Build& build, std::int64_t head_dim)
 }
 
 ops::RotaryTables MavitRope::operator()(const nn::Grid& grid, DType activations) {
-  if (angle_.version() != version_) {  // a file was read into angle_
-    version_ = angle_.version();
-    const std::vector<double> values = host_doubles(angle_);
-    for (std::size_t i = 0; i < rates_.size(); ++i) rates_[i] = values[2 * i];
-    tables_ = {};
-  }
-  const bool known = tables_.cos.defined() && grid_.h == grid.h && grid_.w == grid.w;
-  if (!known) {
-    tables_ = attention::grid_rotary(rates_, 0, grid.h, grid.w, compute_dtype(activations),
-                                     angle_.device());
-    grid_ = grid;
-  }
-  return tables_;
+  const DType dtype = compute_dtype(activations);
+  return tables_.of({grid.h, grid.w, dtype, angle_.version()}, [&] {
+    std::vector<double> rates = rates_;
+    if (angle_.version() != version_) {  // a file was read into angle_
+      const std::vector<double> values = host_doubles(angle_);
+      for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = values[2 * i];
+    }
+    return attention::grid_rotary(rates, 0, grid.h, grid.w, dtype, angle_.device());
+  });
 }
 
 MavitBackbone::MavitBackbone(const nn::Build& outer, const MavitOptions& o, std::int64_t in_chans,

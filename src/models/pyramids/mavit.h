@@ -4,8 +4,10 @@
 
 #include <array>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "base/last_made.h"
 #include "models/backbone.h"
 #include "models/pyramids/mavit_attention.h"
 #include "nn/dropout.h"
@@ -108,9 +110,9 @@ class MavitRope final : public nn::Module {
  private:
   std::vector<double> rates_;
   Tensor angle_;
-  std::uint64_t version_;  // of the buffer when rates_ were read from it
-  nn::Grid grid_;
-  ops::RotaryTables tables_;
+  std::uint64_t version_;  // of the buffer with these rates
+  using Key = std::tuple<std::int64_t, std::int64_t, DType, std::uint64_t>;
+  LastMade<Key, ops::RotaryTables> tables_;  // by grid, type and version
 };
 
 /// One level a stage, strides 4, 8, 16, 32, each through a layer norm (extra_norms) where the maps

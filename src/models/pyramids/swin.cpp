@@ -277,17 +277,16 @@ std::vector<PyramidLevel> SwinStages::levels() const {
 }
 
 // Windows as in timm: the grid is rolled first and padded afterwards.
-const SwinTokens& SwinStages::tokens_of(Stage& stage, const nn::Grid& grid) {
-  SwinTokens& tokens = stage.tokens;
-  if (tokens.grid.h == grid.h && tokens.grid.w == grid.w) return tokens;
-  tokens.grid = grid;
-  ops::UnitPlan plan{
-      .grid = {grid.h, grid.w}, .unit = {stage.window[0], stage.window[1]}, .padded_first = false};
-  tokens.windows[0] = ops::Units(plan, device_);
-  for (std::size_t i = 0; i < 2; ++i)
-    plan.shift.push_back(plan.grid[i] <= plan.unit[i] ? 0 : plan.unit[i] / 2);
-  tokens.windows[1] = ops::Units(plan, device_);
-  return tokens;
+SwinTokens SwinStages::tokens_of(Stage& stage, const nn::Grid& grid) const {
+  return stage.tokens.of({grid.h, grid.w}, [&] {
+    ops::UnitPlan plan{.grid = {grid.h, grid.w},
+                       .unit = {stage.window[0], stage.window[1]},
+                       .padded_first = false};
+    const ops::Units windows(plan, device_);
+    for (std::size_t i = 0; i < 2; ++i)
+      plan.shift.push_back(plan.grid[i] <= plan.unit[i] ? 0 : plan.unit[i] / 2);
+    return SwinTokens{grid, {windows, ops::Units(plan, device_)}};
+  });
 }
 
 std::vector<SwinStages::Level> SwinStages::operator()(const Tensor& image,
@@ -304,7 +303,7 @@ std::vector<SwinStages::Level> SwinStages::operator()(const Tensor& image,
   x = patch_embed_(x);
   std::vector<Level> levels;
   for (Stage& stage : stages_) {
-    const SwinTokens& tokens = tokens_of(stage, grid);
+    const SwinTokens tokens = tokens_of(stage, grid);
     for (SwinBlock* block : stage.blocks) x = (*block)(x, tokens, probe);
     levels.push_back({x, grid});
     if (stage.downsample == nullptr) break;

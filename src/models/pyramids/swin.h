@@ -9,6 +9,7 @@
 
 #include "attention/attention.h"
 #include "attention/unit_attention.h"
+#include "base/last_made.h"
 #include "models/backbone.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
@@ -127,10 +128,10 @@ class SwinStages final : public nn::Module {
     std::int64_t dim = 0;
     std::array<std::int64_t, 2> window = {};
     std::vector<SwinBlock*> blocks = {};
-    PatchMerging* downsample = nullptr;  // null: the last stage
-    SwinTokens tokens = {};              // of the last pass
+    PatchMerging* downsample = nullptr;                             // null: the last stage
+    LastMade<std::array<std::int64_t, 2>, SwinTokens> tokens = {};  // by the sides of the grid
   };
-  const SwinTokens& tokens_of(Stage& stage, const nn::Grid& grid);
+  SwinTokens tokens_of(Stage& stage, const nn::Grid& grid) const;
 
   Device device_;
   DType activations_;

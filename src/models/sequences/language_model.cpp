@@ -8,6 +8,7 @@
 #include "attention/rotary.h"
 #include "autograd/graph.h"
 #include "autograd/mode.h"
+#include "base/last_made.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/norm.h"
@@ -172,12 +173,7 @@ class Decoder final : public nn::Module {
       return attention::sequence_rotary(x.size(1), attention.head_dim(), *attention.rope_base(),
                                         dtype, x.device(), first);
     };
-    if (first > 0) return made();
-    const Tensor& cos = tables_.cos;
-    if (!cos.defined() || cos.size(0) != x.size(1) || cos.dtype() != dtype ||
-        !cos.device().is(x.device()))
-      tables_ = made();
-    return tables_;
+    return first > 0 ? made() : tables_.of({x.size(1), dtype}, made);
   }
 
   bool checkpointing_;
@@ -185,7 +181,7 @@ class Decoder final : public nn::Module {
   std::vector<DecoderLayer*> layers_;
   nn::RMSNorm* norm_ = nullptr;
   nn::Dropout* drop_ = nullptr;
-  ops::RotaryTables tables_;
+  LastMade<std::pair<std::int64_t, DType>, ops::RotaryTables> tables_;  // by number of tokens
 };
 
 class CausalDecoder final : public models::LanguageModel {

@@ -62,10 +62,10 @@ ScopeAttention::ScopeAttention(const nn::Build& build, const ScopeOptions& o,
 Tensor ScopeAttention::operator()(const TokenVolume& tokens, const PartitionedGrid& units,
                                   attention::Probe* probe) {
   const auto scope = enter();
-  const Size3& padded = units.grid();
-  if (padded == tokens.grid) return attn_(tokens.x, units.units(), probe);
+  const Size3& padded = units.grid;
+  if (padded == tokens.grid) return attn_(tokens.x, units.units, probe);
   const Tensor x = on_grid_of(padded, tokens.x, tokens.grid);
-  return on_grid_of(tokens.grid, attn_(x, units.units(), probe), padded);
+  return on_grid_of(tokens.grid, attn_(x, units.units, probe), padded);
 }
 
 ScopeBlock::ScopeBlock(const nn::Build& build, const ScopeOptions& o, const StageShape& stage,
@@ -107,13 +107,13 @@ ScopeStage::ScopeStage(const nn::Build& build, const ScopeOptions& o, const Stag
 
 ScopeStage::Result ScopeStage::operator()(const TokenVolume& tokens, attention::Probe* probe) {
   const auto scope = enter();
-  local_.set(tokens.grid, tokens.x.device());
-  odd_.set(tokens.grid, tokens.x.device());
+  const PartitionedGrid local = local_.of(tokens.grid, tokens.x.device());
+  const PartitionedGrid odd = odd_.of(tokens.grid, tokens.x.device());
   TokenVolume z = tokens;
   const std::size_t place = static_cast<std::size_t>(dpe_position_);  // blocks before it
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (i == place && pos_block_ != nullptr) z = (*pos_block_)(z);
-    z = (*blocks_[i])(z, i % 2 == 0 ? local_ : odd_, probe);
+    z = (*blocks_[i])(z, i % 2 == 0 ? local : odd, probe);
   }
   if (blocks_.size() <= place && pos_block_ != nullptr) z = (*pos_block_)(z);
   if (downsample_ != nullptr) return {z, (*downsample_)(z)};

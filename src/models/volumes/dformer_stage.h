@@ -123,7 +123,7 @@ class ScopeStage final : public nn::Module {
 
  private:
   DpePosition dpe_position_;
-  PartitionedGrid local_, odd_;
+  Partitions local_, odd_;
   std::vector<ScopeBlock*> blocks_;
   DynamicPosition* pos_block_ = nullptr;
   PatchMerging3d* downsample_ = nullptr;

@@ -68,10 +68,13 @@ ops::UnitPlan partition(const Size3& grid, UnitScheme scheme, const PartitionOpt
   return by_unit(grid, scheme, o.unit);
 }
 
-void PartitionedGrid::set(const Size3& grid, const Device& device) {
-  if (grid == given_) return;
+PartitionedGrid Partitions::of(const Size3& grid, const Device& device) {
+  return last_.of(grid, [&] { return made(grid, device); });
+}
+
+PartitionedGrid Partitions::made(const Size3& grid, const Device& device) const {
   ops::UnitPlan plan = partition(grid, scheme_, options_);
-  given_ = grid_ = grid;
+  Size3 of_units = grid;
   Size3 padded;
   for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = plan.unit[axis] * plan.count[axis];
   const bool only_depth = padded[1] == grid[1] && padded[2] == grid[2] && padded[0] > grid[0];
@@ -79,10 +82,10 @@ void PartitionedGrid::set(const Size3& grid, const Device& device) {
   if (scheme_ == UnitScheme::kShifted
           ? !options_.mask_shifted
           : options_.mask == PaddingMask::kReference && plan.dilated && only_depth) {
-    grid_ = padded;
+    of_units = padded;
     plan.grid = sizes_of(padded);
   }
-  units_ = ops::Units(plan, device);
+  return {of_units, ops::Units(plan, device)};
 }
 
 }  // namespace fovea::models

@@ -1,6 +1,7 @@
 // How D-Former cuts a grid of tokens into units of attention. dformer 3.2, 3.10.
 #pragma once
 
+#include "base/last_made.h"
 #include "models/volumes/volume_network.h"
 #include "ops/attention/units.h"
 
@@ -37,23 +38,27 @@ struct PartitionOptions {
 /// the whole grid in either scheme. Throws ConfigError where the rule has no plan for the grid.
 ops::UnitPlan partition(const Size3& grid, UnitScheme scheme, const PartitionOptions& options);
 
+struct PartitionedGrid {
+  /// The grid that the units are of: where padding is not masked the one of the padded map.
+  Size3 grid;
+  ops::Units units;
+};
+
 /// Units of one scheme, made again only when the grid changes.
-class PartitionedGrid {
+class Partitions {
  public:
-  PartitionedGrid(UnitScheme scheme, const PartitionOptions& options)
+  Partitions(UnitScheme scheme, const PartitionOptions& options)
       : scheme_(scheme), options_(options) {}
 
   /// For tokens on `grid`.
-  void set(const Size3& grid, const Device& device);
-  const ops::Units& units() const { return units_; }
-  /// The grid that the units are of: where padding is not masked the one of the padded map.
-  const Size3& grid() const { return grid_; }
+  PartitionedGrid of(const Size3& grid, const Device& device);
 
  private:
+  PartitionedGrid made(const Size3& grid, const Device& device) const;
+
   UnitScheme scheme_;
   PartitionOptions options_;
-  Size3 given_{0, 0, 0}, grid_{0, 0, 0};
-  ops::Units units_;
+  LastMade<Size3, PartitionedGrid> last_;
 };
 
 }  // namespace fovea::models
