@@ -265,14 +265,16 @@ class Removal:
         per_pixel = self.relevance.reshape(self.side, self.side).repeat(UNIT, 0).repeat(UNIT, 1)
         drops = self.with_quantus(quantus.RegionPerturbation, per_pixel[None], patch_size=UNIT,
                                   regions_evaluation=n, perturb_baseline=0.0)
-        # A rank for every unit, so that its features go in one step.
+        # A rank for every unit, so that all its features go before those of the next. (A step must
+        # divide the pixels of one channel.)
         ranks = numpy.empty(n)
         ranks[self.order] = numpy.arange(n, 0, -1)
         features = numpy.broadcast_to(
             ranks.reshape(self.side, self.side).repeat(UNIT, 0).repeat(UNIT, 1), self.x.shape)
+        channels = len(self.x)
         flipped = self.with_quantus(quantus.PixelFlipping, features.copy(),
-                                    features_in_step=UNIT * UNIT * len(self.x),
-                                    perturb_baseline=0.0)
+                                    features_in_step=UNIT * UNIT,
+                                    perturb_baseline=0.0)[channels - 1::channels]
         yield "deletion", "RegionPerturbation", numpy.trapezoid(
             [start, *(start - numpy.array(drops))], dx=1 / n)
         yield "deletion", "PixelFlipping", numpy.trapezoid([start, *flipped], dx=1 / n)
