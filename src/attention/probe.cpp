@@ -1,6 +1,7 @@
 #include "attention/probe.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/hooks.h"
 #include "autograd/mode.h"
@@ -43,6 +44,11 @@ Tensor Probe::attended(const Tensor& u, const std::function<Tensor()>& values,
   }
   return autograd::observed(
       u, [gradient](const Tensor& du) { *gradient = ops::cast(du, compute_dtype(du.dtype())); });
+}
+
+void Probe::attended_in_windows(std::vector<Attended> windows, const Tensor& tokens) {
+  const Attended& first = windows.front();
+  attended_.push_back({first.module, {}, {}, {}, first.behind, std::move(windows), tokens});
 }
 
 Probe::Rows Probe::rows(std::int64_t prefix_tokens, std::int64_t grid_h,

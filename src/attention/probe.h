@@ -80,10 +80,16 @@ class Probe {
     Tensor result;                     // u (b, n, heads * width)
     std::shared_ptr<Tensor> gradient;  // of u: defined after backward, if it depends on u
     Behind behind;
+    // In place of values, result and gradient those of windows, which an attention sees as samples:
+    // (b windows, ...) for every size of window, in the order of the tokens below.
+    std::vector<Attended> windows = {};
+    Tensor tokens = {};  // (windows, members) int64, -1 behind the tokens of smaller ones
   };
   /// Records values and result of the module that is running, where values are wanted, and returns
   /// u, whose gradient the record will get.
   Tensor attended(const Tensor& u, const std::function<Tensor()>& values, const Behind& behind);
+  /// Records what an attention did in windows, each size of them recorded by a probe of its own.
+  void attended_in_windows(std::vector<Attended> windows, const Tensor& tokens);
   const std::vector<Attended>& attended() const { return attended_; }
 
   /// Records for the module that is running, or for a part of it: "stages.0".

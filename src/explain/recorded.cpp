@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "explain/joined_windows.h"
 #include "tensor/host.h"
 #include "visualise/maps/map_signs.h"
 
@@ -100,7 +101,7 @@ Recording recording_of(const Probe& probe, bool values, const std::string& metho
                   fmt::format("{}: {} does more than to apply its map to values; expected an "
                               "attention whose result is map times values",
                               method, record.module));
-      if (values) layer.attended = *found->second;
+      if (values) layer.attended = joined(*found->second);
       layers.push_back(layer);
     }
     if (record.name == "skip") recording.skips.push_back(grid_of(record.value));

@@ -58,8 +58,8 @@ std::int64_t window_of(std::int64_t window, std::int64_t tokens) {
   return tokens == 0 ? window : std::min(window, tokens);
 }
 
-// Collects what an attention records in each window as one record of units. (Maps alone: gates and
-// parts of a map mean nothing without their window.)
+// Collects what an attention records in each window as one record of units, and what it did with
+// these. (Nothing else: gates and parts of a map mean nothing without their window.)
 class WindowMaps {
  public:
   WindowMaps(std::int64_t b, std::int64_t members) : b_(b), members_(members) {}
@@ -77,15 +77,18 @@ class WindowMaps {
                                 : ops::pad(units, {{0, 0}, {0, 0}, {0, 0}, {0, more}, {0, more}}));
       is_signed_ = record.is_signed;
     }
+    attended_.insert(attended_.end(), windows.attended().begin(), windows.attended().end());
   }
   void record(attention::Probe& probe, const Tensor& tokens) const {
     if (!maps_.empty()) probe.record_units(ops::concat(maps_, 2), tokens, is_signed_, "attn");
+    if (!attended_.empty()) probe.attended_in_windows(attended_, tokens);
   }
 
  private:
   std::int64_t b_, members_;
   std::vector<Tensor> maps_;  // (b, heads, windows, members, members)
   bool is_signed_ = false;
+  std::vector<attention::Probe::Attended> attended_;
 };
 
 attention::UnitOptions windows_of(const SwinOptions& o, const SwinStageShape& shape) {
@@ -170,6 +173,7 @@ Tensor SwinBlock::attend(const Tensor& x, const SwinTokens& tokens, attention::P
   WindowMaps maps(x.size(0), cut.members());
   const Tensor y = cut.map(x, [&](const Tensor& t, const nn::Grid& grid) {
     attention::Probe of_windows;
+    if (seen && probe->wants_values()) of_windows.with_values();
     const Tensor attended = attend_to(t, grid, seen ? &of_windows : nullptr);
     maps.add(of_windows);
     return attended;
