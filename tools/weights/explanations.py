@@ -253,9 +253,10 @@ class Removal:
             means.append(self.probability(images)[0].mean())
         return (means[1] - means[0]) / 2
 
-    def with_quantus(self, metric, attribution, **options):
+    def with_quantus(self, metric, attribution, x=None, **options):
+        x = self.x if x is None else x
         return metric(normalise=False, abs=False, disable_warnings=True, **options)(
-            self.net.float(), self.x[None].astype(numpy.float32), numpy.array([self.target]),
+            self.net.float(), x[None].astype(numpy.float32), numpy.array([self.target]),
             attribution[None], device="cpu", softmax=True)[0]
 
     def quantus(self):
@@ -278,9 +279,11 @@ class Removal:
         yield "deletion", "RegionPerturbation", numpy.trapezoid(
             [start, *(start - numpy.array(drops))], dx=1 / n)
         yield "deletion", "PixelFlipping", numpy.trapezoid([start, *flipped], dx=1 / n)
-        flat = self.relevance[None]
-        yield "entropy", "Complexity", self.with_quantus(quantus.Complexity, flat)
-        yield "gini", "Sparseness", self.with_quantus(quantus.Sparseness, numpy.abs(flat))
+        # (These ask no network: units in place of pixels.)
+        units = self.relevance.reshape(1, self.side, self.side)
+        yield "entropy", "Complexity", self.with_quantus(
+            quantus.Complexity, numpy.abs(units), units)
+        yield "gini", "Sparseness", self.with_quantus(quantus.Sparseness, numpy.abs(units), units)
         self.net.double()
 
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "autograd/hooks.h"
 #include "base/error.h"
@@ -63,7 +64,9 @@ struct SeenNetwork {
 
 SeenNetwork see_modules(const ExplanationRequest& request) {
   SeenNetwork seen;
+  std::map<std::string, int> runs;
   const autograd::ModuleHook see = [&](const std::string& module, const Tensor& output) {
+    ++runs[module];
     // Modules inside windows see more than the samples.
     if (output.rank() < 3 || output.rank() > 5 || output.size(0) != request.subject.batch())
       return output;
@@ -75,6 +78,9 @@ SeenNetwork see_modules(const ExplanationRequest& request) {
   attention::Probe probe;
   probe.without_maps();
   request.subject.gradient(request.subject.x(), request.targets, &probe);
+  // Or as many, where windows of one size are one: tokens of a module that ran for several sizes.
+  std::erase_if(seen.modules,
+                [&](const Seen& one) { return one.value.rank() == 3 && runs[one.module] > 1; });
   for (const Tensor& features : probe.all("features")) {
     if (features.rank() >= 4) seen.grids.push_back(grid_of_map(features));
   }

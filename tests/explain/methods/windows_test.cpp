@@ -100,6 +100,17 @@ TEST_CASE("windows of linear attention: methods that read values and gradients",
   }
 }
 
+TEST_CASE("grad_cam: modules inside windows are no layers of the image", "[explain]") {
+  const auto model = swin("mala", "local", 3);
+  const Subject subject(*model, random_tensor({1, 3, 32, 32}, 3));
+  CHECK(explained("grad_cam", subject).grid == GridSize{4, 4});
+  CHECK_THROWS_WITH(
+      explained("grad_cam", subject,
+                schema::Value::object(
+                    {{"layer", schema::Value::array({"layers.1.blocks.0.attn.proj"})}})),
+      Catch::Contains("no layer \"layers.1.blocks.0.attn.proj\""));
+}
+
 TEST_CASE("windows of linear attention: the network's result is the same with a probe",
           "[explain]") {
   const auto model = swin("mala", "local", 3);

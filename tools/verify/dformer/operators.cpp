@@ -105,8 +105,7 @@ void run_attention(const Case& c, Checker& check) {
   const ops::UnitPlan plan = models::partition(x.grid, scheme, partition);
   if (c.given("expected_plan")) check_plan(c.config().at("expected_plan"), "unit", plan, check);
   check_fixed(c, plan);
-  models::PartitionedGrid units(scheme, partition);
-  units.set(x.grid, c.device());
+  const auto units = models::Partitions(scheme, partition).of(x.grid, c.device());
   models::ScopeOptions o;
   o.qkv_bias = c.flag("qkv_bias", true);
   if (c.given("qk_scale")) o.qk_scale = c.number("qk_scale");
@@ -136,14 +135,13 @@ void run_block(const Case& c, Checker& check) {
   check_block(c);
   check_fixed(c, models::partition(TokenVolume::from_grid(c.at("input/x")).grid,
                                    scheme_at(c.config()), partition_at(c.config())));
-  models::PartitionedGrid units(scheme_at(c.config()), partition_at(c.config()));
+  models::Partitions partitions(scheme_at(c.config()), partition_at(c.config()));
   models::ScopeBlock block(build_for(c), o, stage_at(c, 1), {}, 0);
   run_module(
       c, block,
       [&](const Inputs& inputs) -> Tensors {
         const TokenVolume x = TokenVolume::from_grid(inputs.at("x"));
-        units.set(x.grid, c.device());
-        return {{"y", block(x, units).as_grid()}};
+        return {{"y", block(x, partitions.of(x.grid, c.device())).as_grid()}};
       },
       check);
 }
@@ -305,8 +303,8 @@ void run_unit_rollout(const Case& c, Checker& check) {
   attention::Probe probe;
   TokenVolume x = TokenVolume::from_grid(c.at("input/x"));
   for (std::size_t i = 0; i < row.blocks.size(); ++i) {
-    models::PartitionedGrid units(schemes[i], partition_at(c.config()));
-    units.set(x.grid, c.device());
+    const auto units =
+        models::Partitions(schemes[i], partition_at(c.config())).of(x.grid, c.device());
     x = (*row.blocks[i])(x, units, &probe);
   }
   check.compare("output/y", x.as_grid());
