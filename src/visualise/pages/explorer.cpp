@@ -21,6 +21,7 @@ extern const char fovea_explorer_maps_js_begin[], fovea_explorer_maps_js_end[];
 extern const char fovea_explorer_drawing_js_begin[], fovea_explorer_drawing_js_end[];
 extern const char fovea_explorer_views_js_begin[], fovea_explorer_views_js_end[];
 extern const char fovea_explorer_objects_js_begin[], fovea_explorer_objects_js_end[];
+extern const char fovea_explorer_relevance_js_begin[], fovea_explorer_relevance_js_end[];
 extern const char fovea_explorer_page_js_begin[], fovea_explorer_page_js_end[];
 }
 
@@ -144,12 +145,56 @@ Json describe(const ExplorerModel& model, bool image) {
   return json;
 }
 
+Json describe(const ExplorerRelevance& one, bool image) {
+  const std::int64_t n = one.rows * one.cols;
+  FOVEA_CHECK(
+      n >= 1 && std::ssize(one.values) == n && std::ssize(one.words) == (image ? 0 : n), ShapeError,
+      fmt::format("explorer: {} of {} has {} values and {} words; expected those of {} x {} "
+                  "places",
+                  one.method, one.run, one.values.size(), one.words.size(), one.rows, one.cols));
+  Json json = {{"name", one.run + ": " + one.method},
+               {"run", one.run},
+               {"method", one.method},
+               {"note", one.note},
+               {"target", one.target},
+               {"n", n},
+               {"heads", {1}},
+               {"rollout", false},
+               {"attention", describe(one.quantity, 0)},
+               {"prefix", 0},
+               {"class_token", false}};
+  if (image) {
+    json["rows"] = one.rows;
+    json["cols"] = one.cols;
+  } else {
+    json["tokens"] = one.words;
+  }
+  return json;
+}
+
+// An element for a network's or method's numbers.
+std::string packed_element(std::size_t sample, std::size_t model, const std::string& base64) {
+  return fmt::format("<script type=\"text/plain\" id=\"maps-{}-{}\">{}</script>\n", sample, model,
+                     base64);
+}
+
+// What a sample shows.
+enum class Kind { kAttention, kDetections, kRelevance };
+Kind kind_of(const ExplorerSample& sample) {
+  FOVEA_CHECK(sample.models.empty() != sample.relevance.empty(), ShapeError,
+              fmt::format("explorer: {} has {} models and {} maps of relevance; expected either",
+                          sample.name, sample.models.size(), sample.relevance.size()));
+  if (sample.models.empty()) return Kind::kRelevance;
+  return sample.models[0].is_detector ? Kind::kDetections : Kind::kAttention;
+}
+
 }  // namespace
 
 std::string explorer_page(const Explorer& explorer) {
   FOVEA_CHECK(!explorer.samples.empty(), ShapeError, "explorer: no samples; expected at least one");
   Json data = {
       {"title", explorer.title},
+      {"relevance", kind_of(explorer.samples[0]) == Kind::kRelevance},
       {"palettes",
        {{"diverging", anchors(ColourMap::kDiverging)}, {"heat", anchors(explorer.sequential)}}},
       {"scale", describe(explorer.scale)},
@@ -157,8 +202,11 @@ std::string explorer_page(const Explorer& explorer) {
   std::string maps;
   for (std::size_t i = 0; i < explorer.samples.size(); ++i) {
     const ExplorerSample& sample = explorer.samples[i];
-    FOVEA_CHECK(!sample.models.empty(), ShapeError,
-                fmt::format("explorer: {} has no models; expected at least one", sample.name));
+    const Kind kind = kind_of(sample);
+    FOVEA_CHECK(kind == kind_of(explorer.samples[0]), ShapeError,
+                fmt::format("explorer: {} and {} show different things; expected attention, "
+                            "detections or relevance of both",
+                            sample.name, explorer.samples[0].name));
     const bool image = sample.picture.width > 0;
     Json described = {{"name", sample.name}, {"models", Json::array()}};
     if (!sample.truth.empty()) described["truth"] = describe(sample.truth, sample.picture);
@@ -168,15 +216,20 @@ std::string explorer_page(const Explorer& explorer) {
     for (std::size_t k = 0; k < sample.models.size(); ++k) {
       const ExplorerModel& model = sample.models[k];
       check(model, image);
-      FOVEA_CHECK(model.is_detector == explorer.samples[0].models[0].is_detector, ShapeError,
+      FOVEA_CHECK(model.is_detector == sample.models[0].is_detector, ShapeError,
                   fmt::format("explorer: {} and {} are not both detectors", model.name,
-                              explorer.samples[0].models[0].name));
+                              sample.models[0].name));
       described["models"].push_back(model.is_detector ? describe_detector(model, sample.picture)
                                                       : describe(model, image));
-      maps += fmt::format("<script type=\"text/plain\" id=\"maps-{}-{}\">{}</script>\n", i, k,
-                          model.is_detector
-                              ? pack_object_maps(model.object_maps, std::ssize(model.objects))
-                              : pack_maps(model.layers, model.rollout));
+      maps += packed_element(i, k,
+                             model.is_detector
+                                 ? pack_object_maps(model.object_maps, std::ssize(model.objects))
+                                 : pack_maps(model.layers, model.rollout));
+    }
+    for (std::size_t k = 0; k < sample.relevance.size(); ++k) {
+      const ExplorerRelevance& one = sample.relevance[k];
+      described["models"].push_back(describe(one, image));
+      maps += packed_element(i, k, pack_row(one.values, one.run + ", " + one.method));
     }
     data["samples"].push_back(std::move(described));
   }
@@ -188,6 +241,7 @@ std::string explorer_page(const Explorer& explorer) {
                        between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
                        between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),
                        between(fovea_explorer_objects_js_begin, fovea_explorer_objects_js_end),
+                       between(fovea_explorer_relevance_js_begin, fovea_explorer_relevance_js_end),
                        between(fovea_explorer_page_js_begin, fovea_explorer_page_js_end)},
                       maps,
                       embeddable(data)});

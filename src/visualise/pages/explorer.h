@@ -1,6 +1,8 @@
 // The attention explorer: one HTML page that carries the maps of several networks side by side and
 // shows, for the token or patch under the mouse, what each layer, head and the rollout attend to.
-// The page is one file, reaches for nothing outside it and needs a browser of 2023 or later.
+// Explanations take the place of attention where they are given: what spoke for a class, by
+// networks and methods side by side. The page is one file, reaches for nothing outside it and needs
+// a browser of 2023 or later.
 #pragma once
 
 #include <array>
@@ -55,13 +57,25 @@ struct ExplorerModel {
   std::vector<ExplorerObjectMap> object_maps = {};
 };
 
+/// What spoke for a class in an input, by one network and one method.
+struct ExplorerRelevance {
+  std::string run, method;
+  std::string note;    // below the method, e.g. "vit predicts cat"; may be empty
+  std::string target;  // the class
+  Quantity quantity;   // maps of one name can have one scale
+  std::int64_t rows = 0, cols = 0;
+  std::vector<std::string> words;  // of a text: rows is 1, and there are `cols`
+  std::vector<double> values;      // (rows, cols)
+};
+
 /// One input. Networks may cut it into tokens differently; what stands for the same word or place
 /// is highlighted in all.
 struct ExplorerSample {
-  std::string name;                        // "7 (cat)"
-  Canvas picture;                          // of an image; no pixels for a text
-  std::vector<ExplorerModel> models;       // all of them detectors, or none
-  std::vector<ExplorerObject> truth = {};  // for detectors, where it is known
+  std::string name;                               // "7 (cat)"
+  Canvas picture;                                 // of an image; no pixels for a text
+  std::vector<ExplorerModel> models;              // all of them detectors, or none
+  std::vector<ExplorerObject> truth = {};         // for detectors, where it is known
+  std::vector<ExplorerRelevance> relevance = {};  // in place of models
 };
 
 struct Explorer {
@@ -74,8 +88,9 @@ struct Explorer {
 /// The page. Its colours begin and end where heat_scale.h says (explorer/scale.js), with the
 /// palettes of all pictures (colour_map.h). Names and tokens may hold anything: bytes that are not
 /// UTF-8 become U+FFFD, and no text is read as HTML. Weights are rounded as pack_maps says, about 1
-/// byte each before compression. Throws ShapeError if there is no sample, a sample has no model, or
-/// sizes do not agree, and NumericError for weights that are not finite.
+/// byte each before compression. Throws ShapeError if there is no sample, a sample has neither
+/// models nor relevance or other kinds than the first has, or sizes do not agree, and NumericError
+/// for weights that are not finite.
 std::string explorer_page(const Explorer& explorer);
 /// Writes the page in one rename. Throws FileError.
 void write_explorer(const std::filesystem::path& path, const Explorer& explorer);

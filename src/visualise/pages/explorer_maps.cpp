@@ -93,4 +93,10 @@ std::string pack_object_maps(std::span<const ExplorerObjectMap> maps, std::int64
   return to_packed_base64(planes.scales + planes.values);
 }
 
+std::string pack_row(std::span<const double> row, const std::string& where) {
+  Planes planes;
+  append_row(row, planes, where);
+  return to_packed_base64(planes.scales + planes.values);
+}
+
 }  // namespace fovea::visualise

@@ -26,5 +26,7 @@ struct ExplorerObjectMap;
 /// The same for the maps of so many detections, whose rows are ordered by map, head and object.
 /// Throws ShapeError if values do not fit the sizes, and NumericError as above.
 std::string pack_object_maps(std::span<const ExplorerObjectMap> maps, std::int64_t objects);
+/// The same for one row. Throws NumericError as above, naming `where`.
+std::string pack_row(std::span<const double> row, const std::string& where);
 
 }  // namespace fovea::visualise

@@ -209,5 +209,5 @@ TEST_CASE("explorer: detectors that do not fit are refused", "[visualise]") {
   CHECK_THROWS_WITH(explorer_page(explorer), Catch::Contains("MAViT is a detector"));
   explorer = test::detector_explorer();
   explorer.samples.push_back(test::picture_explorer().samples[0]);
-  CHECK_THROWS_WITH(explorer_page(explorer), Catch::Contains("are not both detectors"));
+  CHECK_THROWS_WITH(explorer_page(explorer), Catch::Contains("show different things"));
 }

@@ -6,6 +6,13 @@ class Heat {
     Object.assign(this, {quantity, ends, limits, palette: paletteOf(quantity, ends)});
   }
 
+  // The old one, where it has these colours.
+  static kept(old, quantity, ends, limits) {
+    const same = old && old.quantity === quantity && old.ends === ends &&
+        Object.keys(limits).every((key) => old.limits[key] === limits[key]);
+    return same ? old : new Heat(quantity, ends, limits);
+  }
+
   colour(weight) {
     return colourOf(this.palette, position(weight, this.limits));
   }
@@ -40,7 +47,8 @@ function nameOf(model, token) {
     return `register ${token + (model.class_token ? 0 : 1)}`;
   }
   const patch = token - model.prefix;
-  return `row ${Math.floor(patch / model.cols) + 1}, column ${patch % model.cols + 1}`;
+  const first = ofRelevance ? 0 : 1;  // as relevance.csv and --region count
+  return `row ${Math.floor(patch / model.cols) + first}, column ${patch % model.cols + first}`;
 }
 
 // What has the i-th weight of a view: a token or, of an object, a place or a layer.
@@ -131,6 +139,8 @@ class Strongest {
   }
 
   paint(model, view, weights, heat) {
+    if (this.weights === weights && this.heat === heat) return;
+    Object.assign(this, {weights, heat});
     const strong = (sign) => heat.palette === data.palettes.diverging ?
         colourOf(heat.palette, sign < 0 ? 0.15 : 0.85) :
         colourOf(heat.palette, sign < 0 ? 0.25 : 0.55);
@@ -139,6 +149,10 @@ class Strongest {
     const top = order.slice(0, 8 - bottom.length).filter((i) => weights[i] > 0);
     const chosen = [...top, ...bottom];
     const largest = Math.max(...chosen.map((i) => Math.abs(weights[i])), 1e-30);
+    if (ofRelevance && weights.every((w) => w === 0)) {
+      this.element.replaceChildren(make('p', {textContent: '0 everywhere: nothing is found'}));
+      return;
+    }
     const entry = (i) =>
         [make('bdi', {textContent: nameOfWeight(model, view, i)}), make('div', {
            className: 'fill',

@@ -5,6 +5,7 @@ const models = data.samples.flatMap((sample) => sample.models);
 const depth = Math.max(...models.map((model) => model.heads.length));
 const heads = Math.max(0, ...models.flatMap((model) => model.heads));
 const ofObjects = models.some((model) => model.objects);
+const ofRelevance = data.relevance;
 const hasRollout = ofObjects || models.some((model) => model.rollout);  // a view before layer 1
 
 // source: the panel whose token it is. probe: the token under the mouse while another is kept.
@@ -22,6 +23,7 @@ const state = {
   sharing: data.scale.sharing,
   image: 0.5,
 };
+const choice = ofRelevance ? new Choice(models, () => change({})) : null;
 let panels = [];
 let input = null;  // the picture alone
 let shownSample = -1;
@@ -41,17 +43,20 @@ class Panel {
                                 new Words(model, model.n, actions);
     this.legend = new Legend();
     this.strongest = new Strongest();
-    this.picker = new Picker(maps, (layer, head) => change({layer, head}));
+    this.picker = ofRelevance ? null : new Picker(maps, (layer, head) => change({layer, head}));
+    this.heat = null;
     this.view.element.classList.add('view');
     const note = model.note ? make('small', {textContent: model.note}) : '';
+    const heading = ofRelevance ? model.method : model.name;
     this.element = make(
         'section', {className: image ? 'panel' : 'panel text'},
-        make('h2', {}, make('bdi', {textContent: model.name}), note), this.view.element,
-        this.legend.element, this.strongest.element, this.picker.element);
+        make('h2', {}, make('bdi', {textContent: heading}), note), this.view.element,
+        this.legend.element, this.strongest.element, ...(this.picker ? [this.picker.element] : []));
   }
 
   describe(view, token) {
     if (this.model.objects) return this.describeObject(view, token);
+    if (ofRelevance) return ['spoke for ', make('bdi', {textContent: this.model.target})];
     const name = nameOfView(this.model, view);
     const verb = state.incoming ? ' is attended by' : ' attends to';
     if (token === -2) return [`${name}: no such token here`];
@@ -86,20 +91,23 @@ class Panel {
     return {token, view, weights, quantity, ends: endsFor(state.ends, quantity), values};
   }
 
-  // Places of detectors lie on grids of their own.
-  probed() {
+  // The place whose value is read. Places of detectors lie on grids of their own.
+  probed(token) {
+    if (ofRelevance && state.probe < 0) return token;
+    if (!state.pinned) return -1;
     if (this.model.objects) return state.probeSource === this.index ? state.probe : -1;
     return counterpart(panels[state.probeSource].model, state.probe, this.model);
   }
 
   paint({token, view, weights, quantity, ends}, limits) {
-    const probe = state.pinned ? this.probed() : -1;
-    const heat = new Heat(quantity, ends, limits);
+    const probe = this.probed(token);
+    const heat = this.heat = Heat.kept(this.heat, quantity, ends, limits);
     const sharing = SHARING[state.sharing];
     this.legend.paint(this.model, view, this.describe(view, token), weights, heat, sharing, probe);
-    this.view.paint(weights, heat, token, probe, state.image, view);
+    const other = ofRelevance && probe === token ? -1 : probe;
+    this.view.paint(weights, heat, token, other, state.image, view);
     this.strongest.paint(this.model, view, weights, heat);
-    this.picker.paint(view, token, state.incoming, state.ends);
+    this.picker?.paint(view, token, state.incoming, state.ends);
   }
 }
 
@@ -116,11 +124,13 @@ const numbers = (count) => Array.from({length: count}, (_, i) => [i, String(i + 
 const firstView = ofObjects ? [-1, 'of its stage', 'of the stage that found the object (R)'] :
                               [-1, 'rollout', 'through all layers (R)'];
 const controls = {
-  layer: group(
-      ofObjects ? 'Map' : 'Layer', [...(hasRollout ? [firstView] : []), ...numbers(depth)],
-      (layer) => change({layer})),
-  head: group('Head', [[-1, 'mean'], ...numbers(heads)], (head) => change({head})),
-  ...(ofObjects ? {} : {
+  ...(ofRelevance ? {} : {
+    layer: group(
+        ofObjects ? 'Map' : 'Layer', [...(hasRollout ? [firstView] : []), ...numbers(depth)],
+        (layer) => change({layer})),
+    head: group('Head', [[-1, 'mean'], ...numbers(heads)], (head) => change({head})),
+  }),
+  ...(ofObjects || ofRelevance ? {} : {
     incoming: group(
         'Token', [[false, 'attends to'], [true, 'is attended by']],
         (incoming) => change({incoming}))
@@ -132,19 +142,27 @@ const controls = {
         ['from_zero', 'from 0', 'to the strongest'],
         ['even_share', 'times even', 'logarithms in times an even share; signed weights: percentiles'],
         ['minmax', 'least to largest', 'signed weights lose the colours of their signs']
-      ],
+      ].filter(([ends]) => !ofRelevance || ends !== 'even_share'),
       (ends) => change({ends})),
-  sharing: group(
-      'of',
-      [
-        ['token', ofObjects ? 'each object' : 'each token', 'of each network by itself'],
-        ['map', 'whole map', `comparable between ${ofObjects ? 'objects' : 'tokens'}`],
-        ['figure', 'all networks', 'comparable between networks of one quantity']
-      ],
-      (sharing) => change({sharing})),
+  ...(choice?.names.run.length === 1 ? {} : {
+    sharing: group(
+        'of',
+        ofRelevance ?
+            [
+              ['token', 'each map', 'by itself'],
+              ['figure', 'a method’s runs', 'comparable between runs']
+            ] :
+            [
+              ['token', ofObjects ? 'each object' : 'each token', 'of each network by itself'],
+              ['map', 'whole map', `comparable between ${ofObjects ? 'objects' : 'tokens'}`],
+              ['figure', 'all networks', 'comparable between networks of one quantity']
+            ],
+        (sharing) => change({sharing})),
+  }),
 };
+document.body.classList.toggle('of-relevance', ofRelevance);
 document.getElementById('controls')
-    .append(...Object.values(controls).map((control) => control.element));
+    .append(...(choice?.elements ?? []), ...Object.values(controls).map((control) => control.element));
 if (data.samples.some((sample) => sample.picture)) {
   const slider = make('input', {
     type: 'range',
@@ -168,29 +186,55 @@ else if (data.samples[0].name)
 document.title = data.title;
 document.getElementById('title').textContent = data.title;
 
-function paint() {
-  controls.layer.mark(state.layer);
-  controls.head.mark(state.head, state.layer < 0 && !ofObjects);
-  if (controls.incoming) controls.incoming.mark(state.incoming);
-  controls.ends.mark(state.ends);
-  controls.sharing.mark(state.sharing);
-  chooser.selectedIndex = state.sample;
-  const shown = panels.map((panel) => panel.look());
+// The limits of what is shown. Maps of relevance stay the same while the mouse moves.
+let kept = {};
+function limitsOfAll(shown) {
+  const key = [state.sample, state.ends, state.sharing, choice?.text()].join(' ');
+  if (ofRelevance && kept.key === key) return kept.limits;
   const limits = state.sharing === 'figure' ?
       commonLimits(shown) :
       shown.map(({values, ends, quantity}) => limitsOf(values, ends, quantity));
-  panels.forEach((panel, k) => panel.paint(shown[k], limits[k]));
+  kept = {key, limits};
+  return limits;
+}
+
+// Where the window is wide enough, the maps of a method stand in one row, a column for each run.
+function align(seen) {
+  const main = document.getElementById('panels');
+  const before = input ? 1 : 0, runs = choice.shown.run.size;
+  const wide = runs > 1 && main.clientWidth >= (before + runs) * 320;
+  main.style.gridTemplateColumns = wide ? `repeat(${before + runs}, minmax(0, 1fr))` : '';
+  seen.forEach((panel, k) => {
+    panel.element.style.gridColumnStart = wide && k % runs === 0 ? before + 1 : '';
+  });
+}
+
+function paint() {
+  choice?.mark();
+  controls.layer?.mark(state.layer);
+  controls.head?.mark(state.head, state.layer < 0 && !ofObjects);
+  controls.incoming?.mark(state.incoming);
+  controls.ends.mark(state.ends);
+  controls.sharing?.mark(state.sharing);
+  chooser.selectedIndex = state.sample;
+  for (const panel of panels) panel.element.hidden = choice !== null && !choice.shows(panel.model);
+  const seen = panels.filter((panel) => !panel.element.hidden);
+  if (choice) align(seen);
+  const shown = seen.map((panel) => panel.look());
+  const limits = limitsOfAll(shown);
+  seen.forEach((panel, k) => panel.paint(shown[k], limits[k]));
   if (input) input.paint();
 }
 
 const schedule = onceAFrame(paint);
+const kindOfMaps = ofRelevance ? RelevanceMap : ofObjects ? ObjectMaps : Maps;
 
 async function showSample() {
   const index = state.sample, sample = data.samples[index];
   const image = sample.picture ? make('img', {src: sample.picture}) : null;
   if (image) await image.decode();
   const loaded = await Promise.all(sample.models.map(
-      (model, k) => (model.objects ? ObjectMaps : Maps).load(model, document.getElementById(`maps-${index}-${k}`).textContent)));
+      (model, k) => kindOfMaps.load(model, document.getElementById(`maps-${index}-${k}`).textContent)));
   if (index !== state.sample) return;  // another was chosen meanwhile
   shownSample = index;
   state.source = Math.min(state.source, sample.models.length - 1);
@@ -254,7 +298,8 @@ function pin(source, token) {
 function writeHash() {
   const words = new URLSearchParams();
   if (state.sample) words.set('input', state.sample);
-  words.set('layer', state.layer < 0 ? 'rollout' : state.layer + 1);
+  if (!ofRelevance) words.set('layer', state.layer < 0 ? 'rollout' : state.layer + 1);
+  if (choice && choice.text() !== choice.begin) words.set('shown', choice.text());
   if (state.head >= 0) words.set('head', state.head + 1);
   if (state.incoming) words.set('incoming', 1);
   if (state.ends !== data.scale.ends) words.set('ends', state.ends);
@@ -274,6 +319,7 @@ function readHash() {
   state.layer = (integer('layer', 1, depth + 1) ?? state.layer + 1) - 1;
   state.head = (integer('head', 1, heads + 1) ?? 0) - 1;
   state.incoming = words.has('incoming');
+  choice?.read(words.get('shown'));
   const oneOf = (name, known) => known.includes(words.get(name)) ? words.get(name) : data.scale[name];
   state.ends = oneOf('ends', ['percentiles', 'from_zero', 'even_share', 'minmax']);
   state.sharing = oneOf('sharing', Object.keys(SHARING));
@@ -358,6 +404,7 @@ function report(error) {
       {className: 'problem', textContent: old || `The maps cannot be read: ${error.message}`}));
 }
 
+if (choice) addEventListener('resize', schedule);
 addEventListener('hashchange', () => {
   readHash();
   change({});

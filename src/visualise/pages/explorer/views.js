@@ -187,10 +187,13 @@ class Picture {
   paint(weights, heat, selected, probe, share) {
     this.words.paint(weights, heat, selected, probe);
     const {rows, cols, prefix} = this.model;
-    const pixels = this.map.createImageData(cols, rows);
-    for (let token = prefix; token < weights.length; ++token)
-      pixels.data.set([...heat.colour(weights[token]), 255], 4 * (token - prefix));
-    this.map.putImageData(pixels, 0, 0);
+    if (this.weights !== weights || this.heat !== heat) {
+      Object.assign(this, {weights, heat});
+      const pixels = this.map.createImageData(cols, rows);
+      for (let token = prefix; token < weights.length; ++token)
+        pixels.data.set([...heat.colour(weights[token]), 255], 4 * (token - prefix));
+      this.map.putImageData(pixels, 0, 0);
+    }
     const context = seenPart(this.canvas);
     const {width, height} = this.canvas;
     context.drawImage(this.map.canvas, 0, 0, width, height);
@@ -202,12 +205,13 @@ class Picture {
     }
   }
 
-  // As wide at any zoom.
+  // As wide at any zoom, and around a small patch.
   frame(context, patch, colour) {
     const {rows, cols} = this.model, {width, height} = this.canvas;
-    const w = width / cols, h = height / rows;
-    const x = patch % cols * w, y = Math.floor(patch / cols) * h;
     const pixel = width / Math.max(1, this.canvas.clientWidth) / zoom.scale;
+    const w = Math.max(width / cols, 10 * pixel), h = Math.max(height / rows, 10 * pixel);
+    const x = (patch % cols + 0.5) * width / cols - w / 2;
+    const y = (Math.floor(patch / cols) + 0.5) * height / rows - h / 2;
     for (const [size, style] of [[5, '#fff'], [2.5, colour]]) {
       context.lineWidth = size * pixel;
       context.strokeStyle = style;
