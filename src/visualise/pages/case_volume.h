@@ -47,6 +47,8 @@ struct CaseMap {
 /// Voxels are (depth, height, width) row-major.
 struct CaseVolume {
   std::string name;
+  std::string run = {};   // whose prediction it is, where a page has several of a case
+  std::string note = {};  // a line beside the case
   Sides3 size{};
   std::array<double, 3> spacing{1, 1, 1};  // of the voxels, in millimetres
   std::array<FileAxis, 3> file{};
@@ -59,6 +61,7 @@ struct CaseVolume {
   std::string unit;  // of the values: "HU", or empty where they are those that a network sees
   Limits range;      // least and largest value that pages hold
   Limits window;     // black and white
+  std::optional<Sides3> start = {};            // the voxel that pages begin with; none: the middle
   std::vector<std::uint8_t> truth, predicted;  // no truth of files of one's own
   std::vector<std::string> classes;            // the background first
   /// Regions of several classes, which are scored in place of these; the background first, too.

@@ -145,7 +145,13 @@ json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours)
     kept[axis] = sampled_count(v.size[axis], packed.step[axis]);
     map_size[axis] = ceil_div(v.size[axis], packed.map_step[axis]);
   }
+  Sides3 start = v.start.value_or(Sides3{v.size[0] / 2, v.size[1] / 2, v.size[2] / 2});
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    start[axis] = std::min(start[axis] / packed.step[axis], kept[axis] - 1);
   return {{"name", v.name},
+          {"run", v.run},
+          {"note", v.note},
+          {"start", start},
           {"full", v.size},
           {"size", kept},
           {"step", packed.step},
@@ -230,6 +236,8 @@ std::string volume_page(const VolumePage& page) {
   FOVEA_CHECK(!page.cases.empty(), ShapeError, "volume page: no cases; expected at least one");
   json data = {{"title", page.title},
                {"notes", page.notes},
+               {"maps", page.maps},
+               {"begins_with_maps", page.begins_with_maps},
                {"errors", described_errors()},
                {"cases", json::array()}};
   std::string packed;

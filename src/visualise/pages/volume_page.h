@@ -18,6 +18,8 @@ struct VolumePage {
   std::vector<std::string> notes;  // a line each, of all cases
   std::vector<CaseVolume> cases;
   ColourMap colours = ColourMap::kReds;  // of maps without sign
+  std::string maps = "Attention";        // what the maps of cases are
+  bool begins_with_maps = false;         // the page shows the first map, and no prediction over it
   std::int64_t case_bytes = 15'000'000;  // of the page that a case may take
 };
 

@@ -290,6 +290,50 @@ TEST_CASE("volume page: a case without truth has nothing that compares with it",
   for (const char* change : {"prediction", "same", "attention"}) CHECK(r[change] == true);
 }
 
+TEST_CASE("volume page: runs of a case, which begin with their maps", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  std::vector<CaseVolume> cases;
+  for (const char* run : {"one", "two <b>"}) {
+    cases.push_back(test::drawn_case());
+    cases.back().run = run;
+    cases.back().note = std::string("what spoke for liver in ") + run;
+    cases.back().start = Sides3{1, 2, 7};
+  }
+  VolumePage page = page_of(std::move(cases));
+  page.maps = "Method";
+  page.begins_with_maps = true;
+  const Visit seen = visit(volume_page(page), R"js(
+    const seen = {};
+    const pressed = () => Array.from(document.querySelectorAll('button[aria-pressed=true]'), (b) => b.textContent);
+    const where = () => Array.from(document.querySelectorAll('figcaption'), (e) => e.textContent);
+    seen.pressed = pressed();
+    seen.start = where();
+    seen.titles = document.getElementById('samples').textContent;
+    seen.facts = document.querySelector('.facts').textContent;
+    await press('ArrowRight');
+    const moved = where();
+    await click(button('two <b>'));
+    await ready(1);
+    await settle();
+    seen.stays = JSON.stringify(where()) === JSON.stringify(moved);
+    seen.second = pressed();
+    seen.others = document.querySelector('.facts').textContent;
+    seen.hash = location.hash;
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const json& r = seen.report;
+  CHECK(r["pressed"] == json({"one", "truth", "cross", "layers.0"}));
+  CHECK(r["start"] == json({"axialslice 1 of 0–5, 3.0 mm", "coronalslice 4 of 0–9, 8.0 mm",
+                            "sagittalslice 7 of 0–9, 7.0 mm"}));
+  CHECK(r["titles"] == "case");
+  CHECK_THAT(r["facts"].get<std::string>(), Catch::Contains("what spoke for liver in one"));
+  CHECK(r["stays"] == true);
+  CHECK(r["second"] == json({"two <b>", "truth", "cross", "layers.0"}));
+  CHECK_THAT(r["others"].get<std::string>(), Catch::Contains("what spoke for liver in two <b>"));
+  CHECK_THAT(r["hash"].get<std::string>(), Catch::Contains("case=1"));
+}
+
 TEST_CASE("volume page: says that it is sampled, and counts the file's slices",
           "[visualise][browser]") {
   if (!test::have_browser()) return;

@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const state = {
   number: 0,      // of the case
   at: [0, 0, 0],  // kept voxel that the planes go through
-  show: new Set(['truth', 'prediction', 'cross']),
+  show: new Set(),
   map: -1,
   opacity: 0.5,
   active: 0,  // plane
@@ -38,18 +38,32 @@ const slider = make('input', {
   'aria-label': 'opacity',
   oninput: () => change({opacity: Number(slider.value)}),
 });
+// Cases by their names; of each there may be one for every run.
+const names = [...new Set(data.cases.map((one) => one.name))];
+const runs = [...new Set(data.cases.map((one) => one.run))];
+const choose = (name, run) => {
+  const fits = (one) => one.name === name && one.run === run;
+  const number = data.cases.findIndex(fits);
+  change({number: number < 0 ? data.cases.findIndex((one) => one.name === name) : number});
+};
 const chooser = make(
-    'select', {'aria-label': 'case', onchange: () => change({number: chooser.selectedIndex})},
-    ...data.cases.map((one) => make('option', {textContent: one.name})));
+    'select', {
+      'aria-label': 'case',
+      onchange: () => choose(names[chooser.selectedIndex], data.cases[state.number].run)
+    },
+    ...names.map((name) => make('option', {textContent: name})));
+const runChooser = runs.length < 2 ?
+    null :
+    group('Run', runs.map((run) => [run, run]), (run) => choose(data.cases[state.number].name, run));
 const attention = make('div');
 const windowing = make('div', {className: 'group windowing'});
 document.getElementById('controls')
     .append(
-        toggles.element,
+        ...(runChooser ? [runChooser.element] : []), toggles.element,
         make('div', {className: 'group'}, make('span', {textContent: 'Opacity'}), slider),
         windowing, attention);
 document.getElementById('samples').append(
-    data.cases.length > 1 ? chooser : make('bdi', {textContent: data.cases[0].name}));
+    names.length > 1 ? chooser : make('bdi', {textContent: names[0]}));
 document.title = data.title;
 document.getElementById('title').textContent = data.title;
 document.getElementById('notes').append(
@@ -109,6 +123,7 @@ class Facts {
     const ofFile = [0, 0, 0];
     file.forEach(({axis, size}) => ofFile[axis] = size);
     const lines = [
+      ...(info.note ? [info.note] : []),
       truth ? 'lines: truth; filled: prediction' : 'filled: prediction; the file has no truth',
       this.directions(info),
       `file: ${list(ofFile)} voxels (slices, rows, columns); shown: ${list(full)} of ${
@@ -229,7 +244,8 @@ class WindowControls {
 function paint() {
   toggles.mark(state.show);
   stages?.mark(state.map);
-  chooser.selectedIndex = state.number;
+  chooser.selectedIndex = names.indexOf(volume.info.name);
+  runChooser?.mark(volume.info.run);
   slider.value = state.opacity;
   looks.paint();
   volume.look(...(state.window ?? volume.info.window));
@@ -263,7 +279,7 @@ async function showCase() {
   stages = info.maps.length === 0 ?
       null :
       group(
-          'Attention', [[-1, 'off'], ...info.maps.map(({name, note}, k) => [k, name, note])],
+          data.maps, [[-1, 'off'], ...info.maps.map(({name, note}, k) => [k, name, note])],
           (map) => change({map}));
   attention.replaceChildren(...(stages ? [stages.element] : []));
   document.getElementById('volume').replaceChildren(
@@ -318,13 +334,15 @@ function follow() {
   });
 }
 
-function middle(number) {
-  return data.cases[number].size.map((count) => Math.floor(count / 2));
+// Of the same voxels as another run saw the same place stays.
+function sameVoxels(one, other) {
+  return one.name === other.name && one.size.every((count, axis) => count === other.size[axis]);
 }
 
 function change(changes) {
-  if ('number' in changes && changes.number !== state.number) {
-    Object.assign(state, {at: middle(changes.number), zoom: 1, centre: null, window: null});
+  const to = data.cases[changes.number ?? state.number];
+  if (!sameVoxels(to, data.cases[state.number])) {
+    Object.assign(state, {at: to.start, zoom: 1, centre: null, window: null});
   }
   Object.assign(state, changes);
   if ('at' in changes && state.zoom > 1) follow();
@@ -369,10 +387,12 @@ function readHash() {
       /^-?\d+$/.test(text ?? '') && Number(text) >= low && Number(text) < high ? Number(text) :
                                                                                  undefined;
   state.number = whole(words.get('case'), 0, data.cases.length) ?? 0;
-  const {size, maps} = data.cases[state.number], places = (words.get('at') ?? '').split('.');
-  state.at = middle(state.number).map((k, axis) => whole(places[axis], 0, size[axis]) ?? k);
-  if (words.has('show')) state.show = new Set(words.get('show').split('.').filter(Boolean));
-  state.map = whole(words.get('map'), 0, maps.length) ?? -1;
+  const {size, maps, start} = data.cases[state.number], places = (words.get('at') ?? '').split('.');
+  state.at = start.map((k, axis) => whole(places[axis], 0, size[axis]) ?? k);
+  const shownFirst = data.begins_with_maps ? 'truth.cross' : 'truth.prediction.cross';
+  state.show = new Set((words.get('show') ?? shownFirst).split('.').filter(Boolean));
+  const firstMap = data.begins_with_maps && !words.has('map') ? 0 : -1;
+  state.map = whole(words.get('map'), 0, maps.length) ?? Math.min(firstMap, maps.length - 1);
   const opacity = Number(words.get('opacity') ?? NaN);
   if (opacity >= 0 && opacity <= 1) state.opacity = opacity;
   const list = (name, count) => {
@@ -406,7 +426,8 @@ const keys = {
   '-': () => zoomAt(0.8, []),
   0: () => change({zoom: 1, centre: null}),
   w: () => change({window: null}),
-  n: () => change({number: (state.number + 1) % data.cases.length}),
+  n: () => choose(
+      names[(names.indexOf(volume.info.name) + 1) % names.length], volume.info.run),
 };
 
 document.addEventListener('keydown', (event) => {
