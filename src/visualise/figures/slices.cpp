@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -11,7 +10,6 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
 #include "visualise/figures/shared/shared_options.h"
 #include "visualise/figures/shared/volume_inputs.h"
@@ -58,38 +56,9 @@ std::string stages_title(const std::vector<std::int64_t>& query) {
                      query[0], query[1], query[2]);
 }
 
-// Which volumes the page has: "test", "given files", or both.
-std::string volumes_text(const ShownRun& run, const std::vector<VolumeInput>& inputs) {
-  const auto samples = std::count_if(inputs.begin(), inputs.end(), [](const VolumeInput& input) {
-    return input.index.has_value();
-  });
-  if (samples == 0) return "given files";
-  const std::string split(data::name_of(run.split));
-  return samples == std::ssize(inputs) ? split : split + " and given files";
-}
-
-std::vector<std::string> page_notes(const ShownRun& run, const data::VolumeDataset& volumes,
-                                    const std::vector<VolumeInput>& inputs) {
-  std::vector<std::string> notes = {
-      fmt::format("Weights: {}. Cases: {}.", run.weights, volumes_text(run, inputs)),
-      "Voxels, truth and prediction are those of the prepared volume that the network sees; Dice "
-      "is of the voxels of the file, as eval counts. Given files have no truth."};
-  if (volumes.plan().canonical)
-    notes.push_back(
-        "The volumes were turned to RAS+ for the network (dataset.canonical); numbers of slices "
-        "and voxels are those of the file as it is.");
-  if (!volumes.info().regions.empty())
-    notes.push_back(
-        "Dice is of the regions that the network learns; colours are those of their labels.");
-  if (volumes.info().channels > 1)
-    notes.push_back(fmt::format("The first of {} channels is shown.", volumes.info().channels));
-  return notes;
-}
-
 // Says weights, scores and files of a run once all of it is drawn.
 void draw_volumes(const ShownRun& run, const FigureRequest& request, const SlicesOptions& options) {
   run.model.train(false);
-  const data::VolumeDataset& volumes = *data::find_volumes(run.samples);
   std::vector<std::string> lines = {fmt::format("{:<20} {}", run.name, run.weights)}, files;
   const auto place = [&](const std::string& file) {
     files.push_back(file);
@@ -99,7 +68,7 @@ void draw_volumes(const ShownRun& run, const FigureRequest& request, const Slice
   VolumePage page;
   const std::vector<VolumeInput> inputs = volume_inputs(request, run);
   page.title = fmt::format("{}: slices of {}", run.name, volumes_text(run, inputs));
-  page.notes = page_notes(run, volumes, inputs);
+  page.notes = page_notes(run, inputs);
   page.colours = look.colours;
   bool attends = false;
   for (const VolumeInput& input : inputs) {

@@ -62,4 +62,31 @@ VolumeInput input_for(const VolumeInput& input, const ShownRun& run, const Figur
   return own;
 }
 
+std::string volumes_text(const ShownRun& run, const std::vector<VolumeInput>& inputs) {
+  const auto samples = std::count_if(inputs.begin(), inputs.end(), [](const VolumeInput& input) {
+    return input.index.has_value();
+  });
+  if (samples == 0) return "given files";
+  const std::string split(data::name_of(run.split));
+  return samples == std::ssize(inputs) ? split : split + " and given files";
+}
+
+std::vector<std::string> page_notes(const ShownRun& run, const std::vector<VolumeInput>& inputs) {
+  const data::VolumeDataset& volumes = *data::find_volumes(run.samples);
+  std::vector<std::string> notes = {
+      fmt::format("Weights: {}. Cases: {}.", run.weights, volumes_text(run, inputs)),
+      "Voxels, truth and prediction are those of the prepared volume that the network sees; Dice "
+      "is of the voxels of the file, as eval counts. Given files have no truth."};
+  if (volumes.plan().canonical)
+    notes.push_back(
+        "The volumes were turned to RAS+ for the network (dataset.canonical); numbers of slices "
+        "and voxels are those of the file as it is.");
+  if (!volumes.info().regions.empty())
+    notes.push_back(
+        "Dice is of the regions that the network learns; colours are those of their labels.");
+  if (volumes.info().channels > 1)
+    notes.push_back(fmt::format("The first of {} channels is shown.", volumes.info().channels));
+  return notes;
+}
+
 }  // namespace fovea::visualise

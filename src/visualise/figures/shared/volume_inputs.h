@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "visualise/figures/figure.h"
@@ -16,5 +17,10 @@ std::vector<VolumeInput> volume_inputs(const FigureRequest& request, const Shown
 /// An input of the request's first run as another run has it: the same sample of its split. Throws
 /// ConfigError if that has no such sample.
 VolumeInput input_for(const VolumeInput& input, const ShownRun& run, const FigureRequest& request);
+
+/// Which volumes are looked at: "test", "given files", or both.
+std::string volumes_text(const ShownRun& run, const std::vector<VolumeInput>& inputs);
+/// What a page of these volumes says of them: weights, how they were prepared, what is scored.
+std::vector<std::string> page_notes(const ShownRun& run, const std::vector<VolumeInput>& inputs);
 
 }  // namespace fovea::visualise
