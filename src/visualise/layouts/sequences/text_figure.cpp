@@ -50,8 +50,9 @@ std::string note_of(const TextPanel& panel) {
 }
 
 void check(const TextFigure& f) {
-  FOVEA_CHECK(!f.panels.empty(), ShapeError,
-              "text figure: no panels; expected at least one network");
+  FOVEA_CHECK(!f.panels.empty() && f.columns >= 1, ShapeError,
+              fmt::format("text figure: {} panels in {} columns; expected at least one of both",
+                          f.panels.size(), f.columns));
   FOVEA_CHECK(f.text_size >= 6 && f.text_size <= 100 && f.column_width >= 4 * f.text_size &&
                   f.factor >= 1 && f.factor <= 8,
               ConfigError,
@@ -165,31 +166,35 @@ Canvas render(const TextFigure& figure) {
         bar_height, colour_bar_breadth(bars.back(), figure.column_width, size - kSmaller, false));
   }
   std::vector<Column> columns;
-  double tallest = 0;
+  std::vector<double> tallest;  // text of each row
+  const auto across = static_cast<std::size_t>(figure.columns);
   for (const TextPanel& panel : figure.panels) {
+    if (columns.size() % across == 0) tallest.push_back(0);
     columns.push_back(flow(panel, figure));
-    tallest = std::max(tallest, columns.back().height);
+    tallest.back() = std::max(tallest.back(), columns.back().height);
   }
-  const auto count = static_cast<double>(columns.size());
+  const auto count = static_cast<double>(std::min(columns.size(), across));
   const double width = 2 * kMargin + count * figure.column_width + (count - 1) * kColumnGap;
   const double title = figure.title.empty() ? 0 : 2 * size;
-  const double top = kMargin + title + 1.8 * size;
-  const double legend = top + tallest + 0.6 * size;
-  const double height = legend + bar_height + kMargin;
+  const double name = 1.8 * size, below = 0.6 * size;  // above and below a text
+  double height = kMargin + title;
+  for (const double text : tallest) height += name + text + below + bar_height + kMargin;
   Canvas canvas(std::llround(width * figure.factor), std::llround(height * figure.factor));
   CanvasPainter painter(canvas, figure.factor);
   painter.text({kMargin, kMargin + size / 2}, fit_text(figure.title, size + 2, width - 2 * kMargin),
                {size + 2, kInk, Align::kLeft, false});
-  double x = kMargin;
+  double y = kMargin + title;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const TextPanel& panel = figure.panels[i];
-    painter.text({x, kMargin + title + size / 2},
-                 fit_text(panel.name, size + 1, figure.column_width),
+    const double x = kMargin + static_cast<double>(i % across) * (figure.column_width + kColumnGap);
+    const double text = tallest[i / across];
+    painter.text({x, y + size / 2}, fit_text(panel.name, size + 1, figure.column_width),
                  {size + 1, kInk, Align::kLeft, false});
-    draw_tokens(panel, columns[i], figure, limits[i][0], {x, top}, painter);
-    draw_notes(columns[i], figure, {x, top}, painter);
-    draw_colour_bar(bars[i], {x, legend}, figure.column_width, size - kSmaller, false, painter);
-    x += figure.column_width + kColumnGap;
+    draw_tokens(panel, columns[i], figure, limits[i][0], {x, y + name}, painter);
+    draw_notes(columns[i], figure, {x, y + name}, painter);
+    draw_colour_bar(bars[i], {x, y + name + text + below}, figure.column_width, size - kSmaller,
+                    false, painter);
+    if (i % across + 1 == across) y += name + text + below + bar_height + kMargin;
   }
   return canvas;
 }

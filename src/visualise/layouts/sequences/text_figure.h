@@ -25,7 +25,8 @@ struct TextPanel {
 
 struct TextFigure {
   std::string title;
-  std::vector<TextPanel> panels;  // columns, left to right
+  std::vector<TextPanel> panels;  // left to right, in rows of at most `columns`
+  std::int64_t columns = 4;
   HeatScale scale;
   ColourMap sequential = kHeat;  // of quantities without sign
   double column_width = 300;     // of a panel
@@ -38,9 +39,9 @@ struct TextFigure {
 /// stands below each. Unknown tokens are underlined with dots; how many they are, and how many were
 /// cut, is said below the text. Control characters are drawn as symbols. Letters come from DejaVu
 /// Sans from left to right and unjoined: right-to-left scripts are better read in the explorer.
-/// Throws ShapeError if there is no panel or weights do not fit tokens, ConfigError for a column
-/// narrower than 4 text sizes, a text size outside [6, 100] or a factor outside [1, 8], and what
-/// limits_of throws.
+/// Throws ShapeError if there is no panel or column or weights do not fit tokens, ConfigError for a
+/// column narrower than 4 text sizes, a text size outside [6, 100] or a factor outside [1, 8], and
+/// what limits_of throws.
 Canvas render(const TextFigure& figure);
 
 /// A token as pictures show it: line breaks and control characters as symbols, the empty token as

@@ -48,6 +48,25 @@ TEST_CASE("text figure: words with little between them have all colours", "[visu
   CHECK(box_of(render(f), colour_of(kHeat, 1), 60).right == -1);
 }
 
+TEST_CASE("text figure: more panels than columns stand in rows", "[visualise]") {
+  TextFigure f = sentences();
+  f.panels.resize(3, f.panels[0]);
+  const Canvas three = render(f);
+  f.columns = 2;
+  const Canvas rows = render(f);
+  f.panels.pop_back();
+  const Canvas two = render(f);
+  CHECK(rows.width == two.width);
+  CHECK(rows.width < three.width);
+  CHECK(rows.height > two.height + 60);
+  // The third stands below the first, of whose colours it has all.
+  const Box bright = box_of(rows, colour_of(kHeat, 1));
+  CHECK(bright.bottom > two.height);
+  for (std::int64_t y = 0; y < 60; ++y) CHECK(rows.at(20, y) == two.at(20, y));
+  f.columns = 0;
+  CHECK_THROWS_AS(render(f), ShapeError);
+}
+
 TEST_CASE("text figure: colours from 0 to the largest weight on request", "[visualise]") {
   TextFigure f = sentences();
   f.scale.ends = HeatEnds::kFromZero;
