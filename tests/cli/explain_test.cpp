@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/file.h"
@@ -27,15 +28,15 @@ std::string trained(const TestFolder& folder, const std::string& name, const std
   return run;
 }
 
-std::string trained_vit(const TestFolder& folder, const std::string& attention) {
+std::string trained_vit(const TestFolder& folder, const std::string& attention, int heads = 2) {
   return trained(folder, attention,
                  fmt::format(R"({{"seed": 3,
       "dataset": {{"type": "digits", "root": "{}/datasets/digits",
                    "limit": {{"train": 64, "test": 20}}}},
       "model": {{"type": "vit", "patch_size": 2, "embed_dim": 16, "depth": 2,
-                 "attention": {{"type": "{}", "num_heads": 2}}}},
+                 "attention": {{"type": "{}", "num_heads": {}}}}},
       "train": {{"epochs": 1, "batch_size": 32}}}})",
-                             source_dir(), attention));
+                             source_dir(), attention, heads));
 }
 
 std::size_t lines_of(const io::fs::path& file) {
@@ -83,6 +84,32 @@ TEST_CASE("explain: runs and methods side by side, numbers, refusals", "[cli]") 
                 "--target ten: softmax has no such class");
   check_refusal(explain({softmax, "--input", "3", "--method", "rise", "--option", "rise.masks=0"}),
                 2, "expected integer >= 1");
+}
+
+TEST_CASE("explain: maps that are 0 everywhere are named", "[cli]") {
+  const TestFolder folder("cli-explain-nothing");
+  // Of one head with a negative mean gradient nothing is left above 0.
+  const std::string run = trained_vit(folder, "softmax", 1);
+  const CliResult made =
+      run_cli("explain", {run, "--method", "attention_gradcam,rollout", "--target", "2", "--out",
+                          folder.path("explained").string()});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  int empty = 0, named = 0;
+  const TensorFile maps = read_safetensors(folder.path("explained/maps.safetensors"), cpu());
+  for (const auto& [name, map] : maps.tensors) {
+    const auto values = map.values<double>();
+    empty += std::all_of(values.begin(), values.end(), [](double v) { return v == 0; });
+  }
+  std::istringstream notes(made.err);
+  for (std::string line; std::getline(notes, line);) {
+    if (line.find("is 0 everywhere") == std::string::npos) continue;
+    ++named;
+    CHECK_THAT(line, Catch::Contains("attention_gradcam is 0 everywhere for 2: it keeps what") &&
+                         Catch::Contains("--option attention_gradcam.layer=LAYER"));
+  }
+  CHECK(empty > 0);
+  CHECK(named == empty);
 }
 
 TEST_CASE("explain: words of texts", "[cli]") {

@@ -50,6 +50,24 @@ std::string summary_line(const std::string& key, const ExplainedInput& one,
       found.completeness_gap.empty() ? "" : fmt::format("{}", found.completeness_gap.front()));
 }
 
+// Says that a map has nothing to draw, and what to try.
+void note_empty(const ExplainedRuns& asked, const ShownRun& run, const ExplainedInput& one) {
+  for (std::size_t m = 0; m < one.found.size(); ++m) {
+    const Explanation& found = one.found[m];
+    if (std::any_of(found.values.begin(), found.values.end(), [](double v) { return v != 0; }))
+      continue;
+    const Method& method = *asked.methods[m].method;
+    std::string line = fmt::format("{}, {}: {} is 0 everywhere for {}", run.title, one.input,
+                                   method.name, one.target);
+    // Maps without sign are cut off at 0: with one head of a negative weight nothing is left.
+    if (!found.is_signed)
+      line += ": it keeps what speaks for the class, and nothing it weighs does";
+    if (method.fields->find("layer") != nullptr)
+      line += fmt::format("; --option {}.layer=LAYER reads another layer", method.name);
+    asked.request.note(line);
+  }
+}
+
 }  // namespace
 
 ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, const Subject& subject,
@@ -60,7 +78,9 @@ ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, cons
                         class_name(run, target)};
   if (!subject.segments())
     result.probability = subject.target_scores(subject.x(), {target}, true).front();
-  if (subject.segments() && !subject.has_region() && subject.pixels_predicted(0, target) == 0)
+  const bool absent =
+      subject.segments() && !subject.has_region() && subject.pixels_predicted(0, target) == 0;
+  if (absent)
     asked.request.note(
         fmt::format("{}, {}: no pixel is predicted as {}, and maps that ask for its "
                     "score are empty; --region says which pixels to look at",
@@ -73,6 +93,7 @@ ExplainedInput explain_one(const ExplainedRuns& asked, const ShownRun& run, cons
   for (const AskedMethod& one : asked.methods) {
     result.found.push_back(naming(run, [&] { return one.method->explain(request, one.options); }));
   }
+  if (!absent) note_empty(asked, run, result);
   return result;
 }
 

@@ -24,7 +24,7 @@ struct ExplainedInput {
 using ExplainedRun = std::vector<ExplainedInput>;
 
 /// Asks every method about the first sample of a subject, whose noise and masks come from `random`.
-/// Notes a class that no pixel has.
+/// Notes a class that no pixel has, and maps that are 0 everywhere.
 ExplainedInput explain_one(const ExplainedRuns& asked, const visualise::ShownRun& run,
                            const Subject& subject, const std::string& name,
                            std::optional<std::int64_t> label, const RandomStream& random);

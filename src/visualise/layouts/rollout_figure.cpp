@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "visualise/drawing/heatmap.h"
@@ -22,6 +24,11 @@ void check(const RolloutFigure& f) {
                 fmt::format("rollout figure: {} has weights of {} inputs; expected {}",
                             column.heat.name, column.heat.values.size(), f.inputs.size()));
   }
+}
+
+// The limits of nothing are numbers that no place has.
+bool is_nothing(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double v) { return v == 0; });
 }
 
 }  // namespace
@@ -52,7 +59,10 @@ Canvas render(const RolloutFigure& figure) {
       montage.rows[i].push_back(
           overlay(colourise(positions_of(heat, limits[k][i]), palette), input, figure.overlay));
       if (own_limits)
-        montage.captions[i].push_back(limits_text(limits[k][i], figure.scale.ends, heats[k].even));
+        montage.captions[i].push_back(
+            is_nothing(heats[k].values[i])
+                ? "0 everywhere"
+                : limits_text(limits[k][i], figure.scale.ends, heats[k].even));
     }
     montage.bars.push_back(
         bar_below(bar_of(heats[k], limits[k], figure.scale, figure.sequential, heats.size()),
