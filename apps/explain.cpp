@@ -47,6 +47,8 @@ void check_modes(const Arguments& args) {
               ConfigError,
               "--method: does not stand beside --head-importance or --patch-from, which explain "
               "by themselves");
+  FOVEA_CHECK(!args.asked.page || modes == 0, ConfigError,
+              "--page: is of explanations of --input and --text by --method");
   FOVEA_CHECK(args.limit == 0 || args.of_split(), ConfigError,
               "--limit: is of --score and --head-importance, which look at samples of a split");
   if (!args.of_split()) return;
@@ -169,7 +171,7 @@ int main(int argc, char** argv) {
       "Methods (docs/explaining.md says what they tell):\n" +
           explain::method_lines() + "\nScores (--score):\n" + apps::score_lines() +
           "\nExample: fovea explain runs/dgvit runs/vit --input 7 --method "
-          "rollout,generic_attention\n"
+          "rollout,generic_attention --page\n"
           "         fovea explain runs/vit --input 7 --method smoothgrad,grad_cam --target label "
           "--option smoothgrad.samples=50\n"
           "         fovea explain runs/dgt --text \"a good film\" --method integrated_gradients\n"
@@ -238,6 +240,9 @@ int main(int argc, char** argv) {
                         "number of a sample of the split, or an image file; repeatable (default: "
                         "one of each class, at most 10; of samples without classes the first "
                         "four)");
+  cli.add_flag("--page", args.asked.page,
+               "also a page for the browser, explain.html, of at most 64 MB: maps of runs and "
+               "methods side by side, the value at the pointer; of volumes slice by slice");
   cli.add_flag("--smooth", args.asked.smooth,
                "pictures: between the places of a map, instead of a block for each");
   cli.add_option("--overlay", args.asked.overlay,

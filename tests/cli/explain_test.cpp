@@ -112,6 +112,42 @@ TEST_CASE("explain: maps that are 0 everywhere are named", "[cli]") {
   CHECK(named == empty);
 }
 
+TEST_CASE("explain: a page for the browser", "[cli]") {
+  const TestFolder folder("cli-explain-page");
+  const std::string softmax = trained_vit(folder, "softmax"),
+                    signed_maps = trained_vit(folder, "differential");
+  const auto page_of = [&](const std::string& out, std::vector<std::string> words) {
+    words.insert(words.begin(), {softmax, signed_maps, "--input", "3", "--input", "5", "--target",
+                                 "2", "--page", "--out", folder.path(out).string()});
+    const CliResult made = run_cli("explain", words);
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    CHECK_THAT(made.out, Catch::Contains("explain.html"));
+    return io::read_text(folder.path(out + "/explain.html"));
+  };
+  const std::vector<std::string> asked = {"--method", "generic_attention,smoothgrad", "--option",
+                                          "smoothgrad.samples=2"};
+  const std::string page = page_of("first", asked);
+  CHECK(page_of("second", asked) == page);
+  // Two inputs of two runs and two methods; runs of a method beside each other.
+  CHECK_THAT(page, Catch::Contains("id=\"maps-1-3\"") && !Catch::Contains("id=\"maps-1-4\"") &&
+                       !Catch::Contains("id=\"maps-2-0\""));
+  const std::size_t first = page.find("softmax: generic_attention"),
+                    second = page.find("differential: generic_attention"),
+                    third = page.find("softmax: smoothgrad");
+  CHECK((first < second && second < third && third != std::string::npos));
+  CHECK_THAT(page, Catch::Contains("explained: 2 with "));
+  // Nothing is fetched.
+  CHECK_THAT(page, !Catch::Contains("http://") && !Catch::Contains("https://"));
+  // Without the option there is none.
+  REQUIRE(run_cli("explain", {softmax, "--input", "3", "--method", "rollout", "--out",
+                              folder.path("none").string()})
+              .code == 0);
+  CHECK_FALSE(io::fs::exists(folder.path("none/explain.html")));
+  check_refusal(run_cli("explain", {softmax, "--score", "deletion", "--page"}), 2,
+                "--page: is of explanations of --input and --text by --method");
+}
+
 TEST_CASE("explain: words of texts", "[cli]") {
   const TestFolder folder("cli-explain-text");
   std::string rows = "label,text\n";
@@ -129,10 +165,12 @@ TEST_CASE("explain: words of texts", "[cli]") {
   const CliResult made =
       run_cli("explain",
               {run, "--text", "good w3", "--method", "gradient_x_input,occlusion,gradient_rollout",
-               "--target", "yes", "--out", folder.path("explained").string()});
+               "--target", "yes", "--page", "--out", folder.path("explained").string()});
   INFO(made.err);
   REQUIRE(made.code == 0);
   CHECK(io::read_text(folder.path("explained/explain-text-1.png")).substr(1, 3) == "PNG");
+  CHECK_THAT(io::read_text(folder.path("explained/explain.html")),
+             Catch::Contains(R"("tokens":["good","w3"])"));
   CHECK_THAT(io::read_text(folder.path("explained/relevance.csv")),
              Catch::Contains("occlusion,text 1,yes,0,0,good,"));
   CHECK(lines_of(folder.path("explained/relevance.csv")) == 1 + 3 * 2);
@@ -257,7 +295,7 @@ TEST_CASE("explain: volumes by windows, as slices and as numbers", "[cli]") {
   };
   const CliResult made =
       explain({"--input", "1", "--method", "generic_attention,grad_cam,raw_attention", "--option",
-               "raw_attention.layer=model_down.layers.1"});
+               "raw_attention.layer=model_down.layers.1", "--page"});
   INFO(made.err);
   REQUIRE(made.code == 0);
   CHECK_THAT(made.out, Catch::Contains("explain-smoke_dformer-"));
@@ -270,6 +308,10 @@ TEST_CASE("explain: volumes by windows, as slices and as numbers", "[cli]") {
     if (name.find("/raw_attention/") != std::string::npos) CHECK(map.shape() == Shape{4, 4, 4});
   }
   CHECK(maps.metadata.size() == 2);
+  CHECK_THAT(io::read_text(folder.path("explained/explain.html")),
+             Catch::Contains("what spoke for ") &&
+                 Catch::Contains(R"("name":"generic_attention")") &&
+                 Catch::Contains(R"("begins_with_maps":true)"));
   CHECK_THAT(io::read_text(folder.path("explained/relevance.csv")),
              Catch::Contains("run,method,input,target,slice,row,column,word,relevance\n"));
   const CliResult pixels =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/distinct_names.h"
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "data/texts/text_dataset.h"
 #include "explain/interventions/dropped_inputs.h"
 #include "explain/pictures/explained_inputs.h"
+#include "explain/pictures/explained_page.h"
 #include "explain/pictures/explained_volumes.h"
 #include "explain/pictures/text_inputs.h"
 #include "explain/region.h"
@@ -76,6 +78,18 @@ visualise::Canvas image_picture(const ExplainedRuns& asked, const std::vector<Im
   return render(figure);
 }
 
+// Numbers and the page, after the pictures `files`.
+void write_rest(const ExplainedRuns& asked, std::vector<std::string> files,
+                const std::vector<PageInput>& inputs, const std::vector<ExplainedRun>& all) {
+  const std::vector<std::string> numbers = write_numbers(asked, all);
+  files.insert(files.end(), numbers.begin(), numbers.end());
+  if (asked.page) {
+    write_relevance_page(asked, inputs, all);
+    files.emplace_back(kExplainedPage);
+  }
+  asked.request.say_files(files);
+}
+
 void explain_images(const ExplainedRuns& asked) {
   const FigureRequest& request = asked.request;
   std::vector<ImageInput> inputs = image_inputs(request);
@@ -99,10 +113,9 @@ void explain_images(const ExplainedRuns& asked) {
   const visualise::Canvas picture = image_picture(asked, inputs, all);
   io::make_directories(request.out);
   write_png(request.out / "explain.png", picture);
-  std::vector<std::string> files{"explain.png"};
-  const std::vector<std::string> numbers = write_numbers(asked, all);
-  files.insert(files.end(), numbers.begin(), numbers.end());
-  request.say_files(files);
+  std::vector<PageInput> shown;
+  for (ImageInput& input : inputs) shown.push_back({input.name, std::move(input.picture)});
+  write_rest(asked, {"explain.png"}, shown, all);
 }
 
 ExplainedInput explain_text(const ExplainedRuns& asked, const ShownRun& run,
@@ -124,6 +137,8 @@ visualise::Canvas text_picture(const ExplainedRuns& asked, const TextInput& inpu
   figure.title = "what spoke for a class, " + input.name;
   figure.scale = own_scale();
   if (asked.factor) figure.factor = static_cast<double>(*asked.factor);
+  // A row for each run, where its methods fit into one.
+  if (all.size() > 1) figure.columns = std::min(figure.columns, std::ssize(asked.methods));
   for (std::size_t r = 0; r < all.size(); ++r) {
     const ExplainedInput& one = all[r][i];
     for (std::size_t m = 0; m < asked.methods.size(); ++m) {
@@ -154,9 +169,9 @@ void explain_texts(const ExplainedRuns& asked) {
     write_png(request.out / inputs[i].file, picture);
     files.push_back(inputs[i].file);
   }
-  const std::vector<std::string> numbers = write_numbers(asked, all);
-  files.insert(files.end(), numbers.begin(), numbers.end());
-  request.say_files(files);
+  std::vector<PageInput> shown;
+  for (const TextInput& input : inputs) shown.push_back({input.name});
+  write_rest(asked, files, shown, all);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct ExplainedRuns {
   std::uint64_t seed = 1;
   std::int64_t batch_size = 32;             // inputs in a pass
   std::optional<PatchDrop> drop = {};       // patches of images that go first
+  bool page = false;                        // for the browser, too
   bool smooth = false;                      // maps of patches, in pictures
   double overlay = 0.4;                     // share of the image under a map
   std::optional<std::int64_t> factor = {};  // enlargement of images; none: up to about 256 pixels
@@ -31,7 +32,8 @@ struct ExplainedRuns {
 
 /// Writes explain.png (of texts one picture each, explain-<text>.png), relevance.csv (a line for
 /// each place of each map), explained.csv (a line for each input, run and method) and
-/// maps.safetensors: <run>/<method>/<input> (h, w) float64. Of volumes as explained_volumes.h says.
+/// maps.safetensors: <run>/<method>/<input> (h, w) float64; with `page` explain.html
+/// (explained_page.h). Of volumes as explained_volumes.h says.
 /// Throws ConfigError, naming the run, for
 /// networks that a method is not defined for, and for targets that are no class.
 void explain_runs(const ExplainedRuns& asked);

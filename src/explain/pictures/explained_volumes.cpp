@@ -7,11 +7,13 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "explain/pictures/explained_inputs.h"
+#include "explain/pictures/explained_page.h"
 #include "explain/region.h"
 #include "explain/targets.h"
 #include "ops/conv/convolution.h"
@@ -154,6 +156,7 @@ class VolumeExplainer {
     }
     v.quantity = {true, "relevance, in shares of the largest"};
     draw(run, v, one, region ? std::optional(middle) : std::nullopt);
+    keep_for_page(run, seen.volume, one, middle);
     metadata_.emplace(fmt::format("{}/window/{}", slug(run.title), slug(input.name)),
                       fmt::format("first voxel {}, {} voxels", fmt::join(window.first(), " "),
                                   fmt::join(sides, " x ")));
@@ -162,8 +165,18 @@ class VolumeExplainer {
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::vector<std::string>& files() const { return files_; }
+  std::vector<CaseVolume> take_cases() { return std::move(cases_); }
 
  private:
+  void keep_for_page(const ShownRun& run, CaseVolume& v, const ExplainedInput& one,
+                     const Sides3& middle) {
+    if (!asked_.page) return;
+    if (asked_.request.runs.size() > 1) v.run = run.title;
+    v.note = "what spoke for " + one.target;
+    v.start = middle;
+    cases_.push_back(std::move(v));
+  }
+
   void draw(const ShownRun& run, const CaseVolume& v, const ExplainedInput& one,
             const std::optional<Sides3>& through) {
     const std::string file = fmt::format("explain-{}-{}.png", slug(run.title), slug(v.name));
@@ -177,6 +190,7 @@ class VolumeExplainer {
   const ExplainedRuns& asked_;
   std::map<std::string, std::string> metadata_;
   std::vector<std::string> files_;
+  std::vector<CaseVolume> cases_;
 };
 
 }  // namespace
@@ -185,14 +199,23 @@ void explain_volumes(const ExplainedRuns& asked) {
   VolumeExplainer explainer(asked);
   std::vector<ExplainedRun> all;
   const auto inputs = volume_inputs(asked.request, asked.request.runs.front());
+  std::vector<std::string> notes;
   for (const ShownRun& run : asked.request.runs) {
     ExplainedRun& own = all.emplace_back();
     for (const visualise::VolumeInput& input : inputs)
       own.push_back(explainer.explain(run, input_for(input, run, asked.request)));
+    for (std::string& note : page_notes(run, inputs)) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end())
+        notes.push_back(std::move(note));
+    }
   }
   std::vector<std::string> files = explainer.files();
   const std::vector<std::string> numbers = write_numbers(asked, all, explainer.metadata());
   files.insert(files.end(), numbers.begin(), numbers.end());
+  if (asked.page) {
+    write_relevance_page(asked, explainer.take_cases(), notes);
+    files.emplace_back(kExplainedPage);
+  }
   asked.request.say_files(files);
 }
 

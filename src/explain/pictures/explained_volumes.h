@@ -9,7 +9,8 @@ namespace fovea::explain {
 /// middle of the voxels that are asked about: those of the region, or those that are predicted to
 /// be of the class. Writes explain-<run>-<case>.png, slices in three planes with the map of every
 /// method, and relevance.csv, explained.csv and maps.safetensors: <run>/<method>/<case> (d, h, w)
-/// of the window, whose first voxel and size are in the metadata "<run>/window/<case>". `region`:
+/// of the window, whose first voxel and size are in the metadata "<run>/window/<case>"; with
+/// `page` explain.html. `region`:
 /// voxels of the file.
 void explain_volumes(const ExplainedRuns& asked);
 
