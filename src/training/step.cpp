@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
+#include "training/gradient_sum.h"
 #include "training/store/weights.h"
 #include "training/trainer.h"
 
@@ -33,12 +34,15 @@ std::vector<Task::LossParts> Trainer::forward_backward(const Group& group, std::
   const RandomStream random =
       RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(step));
   std::vector<Task::LossParts> losses;
+  GradientSum sum(optimiser_->parameters());
   for (std::size_t i = 0; i < group.size(); ++i) {
     task_.set_random(random.fork(i));
     Task::LossParts loss = task_.loss_parts(group[i]);
     autograd::backward(group.size() == 1 ? loss.sum : ops::mul(loss.sum, shares[i]));
+    sum.add();
     losses.push_back({loss.sum.detach(), std::move(loss.parts)});
   }
+  sum.finish();
   return losses;
 }
 
