@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "backend/backend.h"
 #include "base/error.h"
 #include "nn/init.h"
 #include "ops/create.h"
@@ -31,16 +30,6 @@ BatchNorm2d::BatchNorm2d(const Build& build, std::int64_t channels, const BatchN
       num_batches_tracked_(
           buffer("num_batches_tracked", ops::zeros(Shape{}, DType::kInt64, build.device))) {}
 
-// The count is not read here; files exchanged with PyTorch have it.
-void BatchNorm2d::count_batch() {
-  const Backend& kernels = backend(num_batches_tracked_);
-  const Tensor count = Tensor::empty(Shape{}, kernels.widest(), num_batches_tracked_.device());
-  kernels.cast(num_batches_tracked_, count);
-  kernels.unary(UnaryOp::kAffine, {1, 1}, count, count);
-  kernels.cast(count, num_batches_tracked_);
-  num_batches_tracked_.written("batch_norm");
-}
-
 Tensor BatchNorm2d::with_relu(const Tensor& x, const Tensor& residual) {
   const auto scope = enter();
   return apply(x, residual, true);
@@ -53,8 +42,14 @@ Tensor BatchNorm2d::apply(const Tensor& x, const Tensor& residual, bool relu) {
 }
 
 ops::BatchNorm BatchNorm2d::next_batch() {
-  if (training()) count_batch();
-  return {weight_, bias_, running_mean_, running_var_, training(), options_.momentum, options_.eps};
+  return {.weight = weight_,
+          .bias = bias_,
+          .running_mean = running_mean_,
+          .running_var = running_var_,
+          .training = training(),
+          .momentum = options_.momentum,
+          .eps = options_.eps,
+          .batches = num_batches_tracked_};
 }
 
 GroupNorm::GroupNorm(const Build& build, std::int64_t groups, std::int64_t channels, double eps)

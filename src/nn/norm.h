@@ -68,7 +68,6 @@ class BatchNorm2d final : public UnaryModule {
 
  private:
   Tensor apply(const Tensor& x, const Tensor& residual, bool relu);
-  void count_batch();
 
   BatchNormOptions options_;
   Tensor weight_;

@@ -1,6 +1,8 @@
 // The statistics of a batch norm (ops/norm.h), for operations that have one inside.
 #pragma once
 
+#include <vector>
+
 #include "ops/norm.h"
 
 namespace fovea::ops {
@@ -10,10 +12,38 @@ namespace fovea::ops {
 /// statistics in evaluation.
 void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x);
 
-/// Training: moves the running statistics, if there are any, towards those of a batch of `count`
-/// values per channel; 0 values move nothing. Undefined where they are not tracked.
+/// Training: counts the batch and moves the running statistics, if there are any, towards those of
+/// a batch of `count` values per channel; 0 values move nothing.
 void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
                     std::int64_t count);
+
+/// What a training batch does to running statistics.
+struct MovedStatistics {
+  Tensor running_mean, running_var, batches;  // those of the norm; batches may be undefined
+  double momentum = 0;
+  Tensor mean, variance;  // of the batch, unbiased; undefined: it had no values
+};
+/// Does it.
+void apply(const MovedStatistics& moved);
+
+/// While it lives, batches of this thread leave running statistics as they are, and what they would
+/// have done is noted: training does not read them, so it may be done later, in another order. The
+/// innermost one notes.
+class KeepStatistics {
+ public:
+  KeepStatistics();
+  ~KeepStatistics();
+  KeepStatistics(const KeepStatistics&) = delete;
+  KeepStatistics& operator=(const KeepStatistics&) = delete;
+  /// In the order in which it happened.
+  const std::vector<MovedStatistics>& moved() const { return moved_; }
+
+ private:
+  friend void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
+                             std::int64_t count);
+  std::vector<MovedStatistics> moved_;
+  KeepStatistics* outer_;
+};
 
 /// Evaluation: mean and rstd (c) from the running statistics. Copies: training may change these
 /// before backward reads them.

@@ -2,8 +2,6 @@
 // norm are part of it: what is kept for backward is its input and, with a residual, its output.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "autograd/graph.h"
 #include "backend/backend.h"
 #include "ops/batch_statistics.h"
@@ -110,32 +108,6 @@ void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x) {
   FOVEA_CHECK(norm.training || (norm.running_mean.defined() && norm.running_var.defined()),
               ShapeError,
               fmt::format("{}: no running statistics were given; evaluation mode needs them", op));
-}
-
-// running = (1 - momentum) running + momentum batch. The variance is recovered from rstd, and
-// divided by n - 1 where rstd has n.
-void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
-                    std::int64_t count) {
-  if (count == 0 || !norm.running_mean.defined() || !norm.running_var.defined()) return;
-  const Backend& kernels = backend(mean);
-  const double n = static_cast<double>(count);
-  const double unbiased = n / (n - 1);
-  const Tensor variance = Tensor::empty_like(rstd);
-  kernels.unary(UnaryOp::kSquare, {}, rstd, variance);
-  kernels.unary(UnaryOp::kReciprocal, {}, variance, variance);
-  kernels.unary(UnaryOp::kAffine, {unbiased, -norm.eps * unbiased}, variance, variance);
-  // A constant channel may come out a rounding error below zero.
-  kernels.unary(UnaryOp::kClamp, {0, std::numeric_limits<double>::infinity()}, variance, variance);
-  kernels.ema(1 - norm.momentum, {{mean, norm.running_mean}, {variance, norm.running_var}});
-  norm.running_mean.written("batch_norm");
-  norm.running_var.written("batch_norm");
-}
-
-void read_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd) {
-  const Backend& kernels = backend(mean);
-  kernels.cast(norm.running_mean, mean);
-  kernels.unary(UnaryOp::kAffine, {1, norm.eps}, norm.running_var, rstd);
-  kernels.unary(UnaryOp::kRsqrt, {}, rstd, rstd);
 }
 
 Tensor batch_norm(const BatchNorm& norm, const Tensor& x, const Tensor& residual, bool relu) {

@@ -16,11 +16,13 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
 /// Parameters (c) and running statistics (c) of a batch norm, and how it is applied. In training
 /// mode statistics are those of the batch, and running = (1 - momentum) running + momentum batch,
 /// with the unbiased variance, as in PyTorch; in evaluation mode they are the running ones.
+/// batches (), int64 or undefined, counts those of training.
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var;
   bool training = true;
   double momentum = 0.1;
   double eps = 1e-5;
+  Tensor batches = {};
 };
 
 /// x: (b, c, spatial...). residual, like x or undefined, is added to the result, and then comes a

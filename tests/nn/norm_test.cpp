@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ops/batch_statistics.h"
 #include "ops/elementwise.h"
 #include "tests/support/tensors.h"
 
@@ -63,6 +64,32 @@ TEST_CASE("BatchNorm2d: training uses the batch and moves the running statistics
   bn(example());
   CHECK(to_doubles(buffer_of(bn, "running_mean"))[0] == Approx(0.57));
   CHECK(buffer_of(bn, "num_batches_tracked").item<std::int64_t>() == 2);
+}
+
+TEST_CASE("BatchNorm2d: what moves the running statistics may be kept and done later", "[nn]") {
+  const auto second = [] { return ops::mul(example(), 3.0); };
+  nn::BatchNorm2d at_once(build(), 2), later(build(), 2);
+  at_once.train(true);
+  later.train(true);
+  at_once(example());
+  at_once(second());
+  std::vector<ops::MovedStatistics> moved;
+  {
+    const ops::KeepStatistics kept;
+    later(second());
+    later(example());
+    moved = kept.moved();
+  }
+  REQUIRE(moved.size() == 2);
+  CHECK(to_doubles(buffer_of(later, "running_mean")) == std::vector<double>{0, 0});
+  CHECK(buffer_of(later, "num_batches_tracked").item<std::int64_t>() == 0);
+  ops::apply(moved[1]);
+  ops::apply(moved[0]);
+  for (const char* name : {"running_mean", "running_var"})
+    CHECK(to_doubles(buffer_of(later, name)) == to_doubles(buffer_of(at_once, name)));
+  CHECK(buffer_of(later, "num_batches_tracked").item<std::int64_t>() == 2);
+  later(example());  // from here on at once again
+  CHECK(buffer_of(later, "num_batches_tracked").item<std::int64_t>() == 3);
 }
 
 TEST_CASE("BatchNorm2d: evaluation uses the running statistics and changes nothing", "[nn]") {
