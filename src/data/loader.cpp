@@ -23,6 +23,7 @@ struct Loader::State {
   struct Epoch {
     std::int64_t number = 0;
     PlannedBatches batches;
+    std::vector<std::int64_t> own;        // numbers of those that are prepared here
     std::atomic<bool> cancelled = false;  // its batches are no longer needed
   };
   struct Ready {
@@ -39,6 +40,7 @@ struct Loader::State {
   std::condition_variable ready;  // a batch was finished
   // Guarded by mutex:
   std::shared_ptr<Epoch> epoch;
+  // Places in Epoch::own:
   std::int64_t claimed = 0;   // next batch a worker takes
   std::int64_t consumed = 0;  // next batch the caller takes; only the caller writes
   std::map<std::int64_t, Ready> finished;
@@ -114,36 +116,36 @@ void Loader::State::run_worker() {
   std::unique_lock lock(mutex);
   for (;;) {
     work.wait(lock, [&] {
-      return stopping || (epoch && claimed < std::ssize(epoch->batches) &&
-                          claimed < consumed + options.prefetch);
+      return stopping ||
+             (epoch && claimed < std::ssize(epoch->own) && claimed < consumed + options.prefetch);
     });
     if (stopping) return;
     const std::shared_ptr<const Epoch> pass = epoch;
-    const std::int64_t number = claimed++;
+    const std::int64_t place = claimed++;
     lock.unlock();
     Ready result;
     try {
-      result.batch = prepare(*pass, number);
+      result.batch = prepare(*pass, pass->own[static_cast<std::size_t>(place)]);
     } catch (...) {
       result.error = std::current_exception();
     }
     lock.lock();
     if (pass != epoch) continue;  // the caller restarted meanwhile
-    finished.emplace(number, std::move(result));
+    finished.emplace(place, std::move(result));
     ready.notify_one();
   }
 }
 
 Batch Loader::State::take() {
   std::unique_lock lock(mutex);
-  const std::int64_t number = consumed;
+  const std::int64_t place = consumed;
   if (workers.empty()) {
     ++consumed;
     lock.unlock();
-    return prepare(*epoch, number);
+    return prepare(*epoch, epoch->own[static_cast<std::size_t>(place)]);
   }
-  ready.wait(lock, [&] { return finished.count(number) != 0; });
-  Ready result = std::move(finished.extract(number).mapped());
+  ready.wait(lock, [&] { return finished.count(place) != 0; });
+  Ready result = std::move(finished.extract(place).mapped());
   ++consumed;
   work.notify_one();
   if (result.error) std::rethrow_exception(result.error);
@@ -152,7 +154,7 @@ Batch Loader::State::take() {
 
 std::optional<Batch> Loader::State::next() {
   if (!epoch) return std::nullopt;
-  while (consumed < std::ssize(epoch->batches)) {
+  while (consumed < std::ssize(epoch->own)) {
     Batch batch = take();
     if (batch.indices.empty()) continue;  // all of it was bad
     ++delivered;
@@ -204,11 +206,14 @@ void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
   auto pass = std::make_shared<State::Epoch>();
   pass->number = epoch;
   pass->batches = plan_batches(*state_->dataset, state_->plan(), epoch);
+  for (std::int64_t b = first_batch; b < batches; ++b) {
+    if (state_->options.share.has(b, first_batch)) pass->own.push_back(b);
+  }
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->epoch) state_->epoch->cancelled = true;
     state_->epoch = std::move(pass);
-    state_->claimed = state_->consumed = first_batch;
+    state_->claimed = state_->consumed = 0;
     state_->finished.clear();
     state_->failed = nullptr;
     state_->delivered = first_batch;

@@ -14,6 +14,18 @@
 
 namespace fovea::data {
 
+/// Which batches of an epoch are prepared here, where several processes share them: of each `group`
+/// of batches in a row, counted from the one that the epoch is entered at, those at places rank,
+/// rank + ranks, ...
+struct BatchShare {
+  std::int64_t group = 1;
+  std::int64_t ranks = 1;
+  std::int64_t rank = 0;
+  bool has(std::int64_t batch, std::int64_t first_batch) const {
+    return (batch - first_batch) % group % ranks == rank;
+  }
+};
+
 struct LoaderOptions {
   std::int64_t batch_size = 128;
   /// Threads; 0 prepares each batch in next().
@@ -25,6 +37,7 @@ struct LoaderOptions {
   bool augment = false;   // the data set's augment list and training noise
   std::uint64_t seed = 0;
   std::optional<NoiseLevel> corruption = {};  // evaluation noise on every sample
+  BatchShare share = {};
 };
 
 /// Used by one thread. May be destroyed or restarted at any moment.
@@ -37,7 +50,7 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// Batches of a whole epoch.
+  /// Batches of a whole epoch, those of other processes too.
   std::int64_t num_batches() const;
   /// Begins an epoch at a batch; what was being prepared is dropped. first_batch may be
   /// num_batches(), which leaves nothing.

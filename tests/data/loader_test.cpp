@@ -143,6 +143,30 @@ TEST_CASE("loader: an epoch entered in the middle continues bit for bit", "[data
   CHECK_THROWS_AS(loader.start(2, -1), ConfigError);
 }
 
+TEST_CASE("loader: processes that share an epoch have each of its batches once", "[data]") {
+  const auto workers = GENERATE(0, 2);
+  const std::int64_t first = 1;
+  Loader whole(noisy_shapes(), training(0), cpu());
+  whole.start(2, first);
+  std::vector<Batch> expected;
+  while (auto batch = whole.next()) expected.push_back(std::move(*batch));
+  REQUIRE(expected.size() == 6);  // numbers 1 to 6, in groups of four: 1 2 3 4, 5 6
+  const std::vector<std::vector<std::int64_t>> owned{{1, 4, 5}, {2, 6}, {3}};
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    LoaderOptions options = training(workers);
+    options.share = {.group = 4, .ranks = 3, .rank = rank};
+    Loader loader(noisy_shapes(), options, cpu());
+    CHECK(loader.num_batches() == whole.num_batches());
+    loader.start(2, first);
+    for (const std::int64_t number : owned[static_cast<std::size_t>(rank)]) {
+      const auto batch = loader.next();
+      REQUIRE(batch);
+      CHECK(same(*batch, expected[static_cast<std::size_t>(number - first)]));
+    }
+    CHECK_FALSE(loader.next());
+  }
+}
+
 TEST_CASE("loader: balanced draws have every class equally often, and resume bit for bit",
           "[data]") {
   // Class 0 has 60 samples, class 1 has 12; class 2 none.
