@@ -130,6 +130,21 @@ else()
 endif()
 message(STATUS "CUDA: ${FOVEA_CUDA_FOUND}")
 
+# MPI is optional: without it a run is one process.
+add_library(fovea_mpi_library INTERFACE)
+set(FOVEA_MPI_FOUND OFF)
+if(FOVEA_MPI_WANTED)
+  find_package(MPI COMPONENTS C)
+  if(MPI_C_FOUND)
+    set(FOVEA_MPI_FOUND ON)
+    target_link_libraries(fovea_mpi_library INTERFACE ${MPI_C_LIBRARIES})
+    target_include_directories(fovea_mpi_library SYSTEM INTERFACE ${MPI_C_INCLUDE_DIRS})
+    # (Their headers have an interface of C++ besides, which needs a library of its own.)
+    target_compile_definitions(fovea_mpi_library INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  endif()
+endif()
+message(STATUS "MPI: ${FOVEA_MPI_FOUND}")
+
 # The one font that labels in pictures are drawn with; it is built into the library.
 find_file(FOVEA_FONT DejaVuSans.ttf
   PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/dejavu /usr/share/fonts/TTF REQUIRED)

@@ -49,11 +49,11 @@ endif()
 # parses, plans, calls operations and prints, is compiled for longer than it runs.
 if(FOVEA_SANITIZE)
   # Compiling takes most of the time of such a run, so only the folders of loops are optimised.
-  set(FOVEA_HOT_LAYERS tensor backend data)
+  set(FOVEA_HOT_LAYERS parallel tensor backend data)
   set(FOVEA_HOT_OPTIONS -O1)
   set(FOVEA_COOL_OPTIONS -O0)
 else()
-  set(FOVEA_HOT_LAYERS base tensor backend autograd ops data metrics visualise explain)
+  set(FOVEA_HOT_LAYERS base parallel tensor backend autograd ops data metrics visualise explain)
   set(FOVEA_HOT_OPTIONS)
   # (GCC 12 takes a sixth less time with it than with -O1.)
   set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-Og>)
