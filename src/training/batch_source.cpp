@@ -25,6 +25,7 @@ BatchSource::BatchSource(data::Splits splits, BatchOptions options)
   o.balanced = options_.train.sampler == Sampler::kBalanced;
   o.augment = !options_.overfit;
   o.seed = options_.seed;
+  o.share = options_.share;
   loader_ = std::make_unique<data::Loader>(splits_.train, o, options_.host);
   if (auto whole = splits_.train->for_evaluation()) splits_.train = std::move(whole);
 }

@@ -28,7 +28,8 @@ using NoiseGrid = data::Noise;
 struct BatchOptions {
   TrainOptions train;
   std::uint64_t seed = 0;
-  Device host;           // batches live in its memory
+  Device host;                  // batches live in its memory
+  data::BatchShare share = {};  // of the training batches
   bool overfit = false;  // evaluate on the training samples, unshuffled and without augmentation
   /// What lies beside the weights of an opened run; null = nothing does.
   std::shared_ptr<const data::WeightFiles> beside = nullptr;
@@ -115,6 +116,10 @@ class BatchSource {
   std::vector<std::string> notes() const;
   /// Samples that were left out: when the splits were opened, and because they could not be read.
   std::int64_t skipped_samples() const;
+  /// What was said of those of train that this process could not read.
+  std::vector<std::string> unreadable_samples() const {
+    return loader_ ? loader_->skipped() : std::vector<std::string>();
+  }
 
  private:
   data::Splits splits_;

@@ -61,7 +61,7 @@ void Trainer::extend() {
     state_.config = setup_.config;
     state_.config_hash = hash_of_config();
     log_configuration();
-    save();
+    write_checkpoint();
   }
   io::write_atomic(setup_.run_folder / "config.json", setup_.config.dump() + "\n");
   io::remove_all(setup_.run_folder / "summary.json");  // of the shorter run

@@ -233,7 +233,7 @@ void Trainer::open_run() {
   }
   // From here on a run without a checkpoint is one that has lost it. The first one also holds
   // weights that came from elsewhere (train --init).
-  save();
+  write_checkpoint();
 }
 
 // Sums of another device are added in another order: from here on the last digits are its own.
@@ -320,7 +320,7 @@ void Trainer::restore(const std::filesystem::path& folder) {
   }
 }
 
-void Trainer::save() {
+void Trainer::write_checkpoint() {
   log_->sync(state_);
   Checkpoint checkpoint;
   checkpoint.state = state_;

@@ -108,6 +108,11 @@ const schema::Fields<TrainOptions>& train_fields() {
                "check every operation for non-finite values, slowly")
           .no_effect()
           .add("tensorboard", &O::tensorboard, "write an event file for TensorBoard")
+          .no_effect()
+          .add(
+              "rank_timeout", &O::rank_timeout, schema::greater_than(0),
+              "of a run by several processes (mpirun, srun): seconds to wait for one that does not "
+              "answer, before all end")
           .no_effect();
   return fields;
 }

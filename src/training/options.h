@@ -49,6 +49,7 @@ struct TrainOptions {
   bool cuda_graphs = false;
   bool detect_anomaly = false;
   bool tensorboard = true;
+  double rank_timeout = 600;  // seconds
 
   /// The decay of averaged weights for the samples of a step. mala 7.1.
   double decay_of_step() const;

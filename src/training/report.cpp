@@ -173,10 +173,13 @@ void Trainer::evaluate_chosen(Value& chosen) {
   const bool best = weights == "best";
   say("final numbers: " + weights_text(chosen));
   if (best && state_.best->step != state_.step) {
-    const io::fs::path folder = checkpoints_.folder_of("best");
-    const Checkpoint checkpoint = read_checkpoint(folder, setup_.host);
-    load_weights(task_.model(), checkpoint.model, (folder / "model.safetensors").string());
-    if (ema_) ema_->load_state(checkpoint.ema);
+    if (ranks_.first()) {
+      const io::fs::path folder = checkpoints_.folder_of("best");
+      const Checkpoint checkpoint = read_checkpoint(folder, setup_.host);
+      load_weights(task_.model(), checkpoint.model, (folder / "model.safetensors").string());
+      if (ema_) ema_->load_state(checkpoint.ema);
+    }
+    share_run();
   }
   const std::int64_t step = best ? state_.best->step : state_.step;
   // That of the last step; there is none where nothing was trained.
@@ -197,7 +200,7 @@ Value Trainer::write_summary(const Value& chosen) {
   summary.set("parameters", task_.model().parameter_count());
   summary.set("time_s", elapsed());
   summary.set("peak_bytes", device_.allocator().stats().peak_bytes);
-  summary.set("skipped_samples", source_.skipped_samples());
+  summary.set("skipped_samples", skipped_samples());
   summary.set("stop_reason", state_.stop_reason);
   summary.set("config_hash", state_.config_hash);
   summary.set("data", state_.data);
@@ -206,7 +209,7 @@ Value Trainer::write_summary(const Value& chosen) {
       summary.set(member.key, member.value);
   }
   log_->finished(state_.step);
-  io::write_atomic(setup_.run_folder / "summary.json", summary.dump() + "\n");
+  if (ranks_.first()) io::write_atomic(setup_.run_folder / "summary.json", summary.dump() + "\n");
   return summary;
 }
 

@@ -12,38 +12,42 @@
 #include "base/file.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
-#include "training/gradient_sum.h"
+#include "training/shared_results.h"
 #include "training/store/weights.h"
 #include "training/trainer.h"
 
 namespace fovea::training {
 
-std::vector<double> Trainer::shares_of(const Group& group) {
-  std::int64_t samples = 0;
-  for (const data::Batch& batch : group) samples += batch.size();
-  std::vector<double> shares;
-  for (const data::Batch& batch : group)
-    shares.push_back(static_cast<double>(batch.size()) / static_cast<double>(samples));
-  return shares;
+// Its loss, and the gradients of its share of the mean over all samples of the step: each counts by
+// its true size, so that an incomplete last group is weighted rightly.
+Task::LossParts Trainer::micro_batch(const Group& group, std::size_t i, std::int64_t step) {
+  const auto place = static_cast<std::size_t>(group.places[i]);
+  task_.set_random(RandomStream(setup_.seed)
+                       .fork("train")
+                       .fork(static_cast<std::uint64_t>(step))
+                       .fork(static_cast<std::uint64_t>(place)));
+  Task::LossParts loss = task_.loss_parts(group.batches[i]);
+  const bool whole = group.shares.size() == 1;
+  autograd::backward(whole ? loss.sum : ops::mul(loss.sum, group.shares[place]));
+  return {loss.sum.detach(), std::move(loss.parts)};
 }
 
-// Gradients of the mean over all samples of the group, and the losses of its micro-batches: each
-// counts by its true size, so that an incomplete last group is weighted rightly.
+// Gradients of the mean over all samples of the group, and the losses of its micro-batches, those
+// of other ranks too.
 std::vector<Task::LossParts> Trainer::forward_backward(const Group& group, std::int64_t step) {
-  const std::vector<double> shares = shares_of(group);
-  const RandomStream random =
-      RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(step));
-  std::vector<Task::LossParts> losses;
-  GradientSum sum(optimiser_->parameters());
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    task_.set_random(random.fork(i));
-    Task::LossParts loss = task_.loss_parts(group[i]);
-    autograd::backward(group.size() == 1 ? loss.sum : ops::mul(loss.sum, shares[i]));
-    sum.add();
-    losses.push_back({loss.sum.detach(), std::move(loss.parts)});
+  SharedResults results(task_.model(), ranks_);
+  std::size_t next = 0;
+  for (std::int64_t round = group.begin; round < group.end; round += ranks_.size()) {
+    const bool own =
+        next < group.batches.size() && group.batches[next].number == round + ranks_.rank();
+    if (own) {
+      results.add(group.places[next], micro_batch(group, next, step));
+      ++next;
+    }
+    sum_->add(own);
   }
-  sum.finish();
-  return losses;
+  sum_->finish();
+  return results.finish();
 }
 
 Trainer::StepScalars Trainer::gradients(const Group& group) {
@@ -91,7 +95,7 @@ Trainer::StepResult Trainer::checked(const std::vector<double>& numbers,
                                      const std::vector<std::string>& part_names, const Group& group,
                                      std::int64_t step) {
   StepResult result;
-  const std::vector<double> shares = shares_of(group);
+  const std::vector<double>& shares = group.shares;
   for (std::size_t i = 0; i < shares.size(); ++i) result.loss += shares[i] * numbers[i];
   const std::size_t parts = part_names.size() / shares.size();  // all micro-batches have the same
   for (std::size_t k = 0; k < part_names.size(); ++k)
@@ -103,22 +107,33 @@ Trainer::StepResult Trainer::checked(const std::vector<double>& numbers,
 }
 
 // All randomness of a step is a function of its number, so the same step can be run again with
-// every operation checked.
-void Trainer::explain(const std::string& what, double value, const Group& group,
-                      std::int64_t step) {
-  state_.step = step;  // which changed nothing
-  std::string cause = "a replay of the step found no operation to blame";
+// every operation checked: here this rank's part of it. "" if nothing was found.
+std::string Trainer::replayed(const Group& group, std::int64_t step) {
+  std::string cause;
   optimiser_->zero_grad();
   try {
     const autograd::DetectAnomaly detect(true);
-    forward_backward(group, step);
+    for (std::size_t i = 0; i < group.batches.size(); ++i) micro_batch(group, i, step);
   } catch (const NumericError& error) {
     cause = error.what();
   }
   optimiser_->zero_grad();
+  return cause;
+}
+
+// The first rank that finds a cause keeps its part of the step.
+void Trainer::explain(const std::string& what, double value, const Group& group,
+                      std::int64_t step) {
+  state_.step = step;  // which changed nothing
+  const std::vector<std::string> causes = ranks_.gather(replayed(group, step));
+  const auto found = std::ranges::find_if(causes, [](const auto& cause) { return !cause.empty(); });
+  const std::int64_t blamed = found == causes.end() ? 0 : found - causes.begin();
+  const std::string cause =
+      found == causes.end() ? "a replay of the step found no operation to blame" : *found;
   std::string saved;
   if (log_) {
-    save_failed_step(group, step);
+    if (blamed == ranks_.rank()) save_failed_step(group, step);
+    ranks_.meet();  // before all end
     saved = fmt::format("; replay saved in nan-step-{}/", step);
   }
   const std::string line = fmt::format("step {}: {} is {}; {}{}", step, what, value, cause, saved);
@@ -133,14 +148,16 @@ void Trainer::save_failed_step(const Group& group, std::int64_t step) const {
   weights.tensors = to_host(named_tensors(task_.model()), setup_.host);
   write_safetensors(folder / "model.safetensors", weights);
   TensorFile inputs;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    const std::map<std::string, Tensor> batch(group[i].begin(), group[i].end());
+  for (std::size_t i = 0; i < group.batches.size(); ++i) {
+    const data::Batch& of = group.batches[i];
+    const std::int64_t place = group.places[i];
+    const std::map<std::string, Tensor> batch(of.begin(), of.end());
     for (const auto& [name, tensor] : to_host(batch, setup_.host)) {
-      inputs.tensors[fmt::format("{}/{}", i, name)] = tensor;
+      inputs.tensors[fmt::format("{}/{}", place, name)] = tensor;
     }
-    for (const auto& [name, list] : group[i].lists) {
+    for (const auto& [name, list] : of.lists) {
       for (std::size_t k = 0; k < list.size(); ++k)
-        inputs.tensors[fmt::format("{}/{}/{}", i, name, k)] = list[k];
+        inputs.tensors[fmt::format("{}/{}/{}", place, name, k)] = list[k];
     }
   }
   inputs.metadata = {{"seed", fmt::format("{}", setup_.seed)}, {"step", fmt::format("{}", step)}};
@@ -152,6 +169,7 @@ DryRun Trainer::dry_run() {
   device_.allocator().reset_peak();
   task_.model().train(true);
   source_.start_epoch(0, 0);
+  ahead_.reset();
   const Group group = next_group();
   FOVEA_CHECK(!group.empty(), ConfigError, "dataset: has no batches to train on");
   const StepScalars scalars = gradients(group);

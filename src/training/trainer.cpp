@@ -40,6 +40,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
     : task_(task),
       source_(task.source()),
       setup_(std::move(setup)),
+      ranks_(setup_.ranks != nullptr ? *setup_.ranks : alone_),
       selection_(select_for(task, setup_.train)),
       checkpoints_(setup_.run_folder),
       timing_(std::make_unique<Timing>()) {
@@ -48,12 +49,15 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   const std::vector<optim::Parameter> parameters = parameters_of(task_.model());
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();
+  ranks_.set_limit(parallel::Seconds(options.rank_timeout));
+  require_a_micro_batch_each();
   const std::int64_t group = options.grad_accum_steps;
   steps_per_epoch_ = (source_.batches_per_epoch() + group - 1) / group;
   total_steps_ = options.steps > 0 ? options.steps : options.epochs * steps_per_epoch_;
   FOVEA_CHECK(steps_per_epoch_ > 0 || total_steps_ == 0, ConfigError,
               "dataset: has no batches to train on");
   optimiser_ = optim::make_optimiser(setup_.optimizer, parameters);
+  sum_ = std::make_unique<GradientSum>(optimiser_->parameters(), ranks_);
   schedule_ = optim::make_schedule(setup_.schedule, length());
   if (std::string note = frozen_text(task_.model(), options.freeze); !note.empty())
     setup_.notes.push_back("note: " + std::move(note));
@@ -73,11 +77,20 @@ optim::RunLength Trainer::length() const {
 }
 
 schema::Value Trainer::run() {
-  io::make_directories(setup_.run_folder);
-  const RunLock lock(setup_.run_folder);
+  std::optional<RunLock> lock;
+  if (ranks_.first()) {
+    io::make_directories(setup_.run_folder);
+    lock.emplace(setup_.run_folder);
+  }
   device_.allocator().reset_peak();
   timing_->start();
-  open_run();
+  require_same_data();
+  if (ranks_.first()) {
+    open_run();
+  } else {
+    log_ = std::make_unique<RunLog>();
+  }
+  share_run();
   if (state_.step == 0) {
     for (const std::string& note : setup_.notes) say(note);
   }
@@ -93,18 +106,9 @@ schema::Value Trainer::run() {
   return write_summary(chosen);
 }
 
-Trainer::Group Trainer::next_group() {
-  Group group;
-  while (static_cast<std::int64_t>(group.size()) < setup_.train.grad_accum_steps) {
-    std::optional<data::Batch> batch = source_.next();
-    if (!batch) break;
-    group.push_back(std::move(*batch));
-  }
-  return group;
-}
-
 void Trainer::train_epoch() {
   source_.start_epoch(state_.epoch, state_.batch);
+  ahead_.reset();
   while (state_.step < total_steps_) {
     Group group = next_group();
     if (group.empty()) break;
@@ -139,7 +143,7 @@ void Trainer::queue_step(Group group) {
   const TrainOptions& train = setup_.train;
   const double lr = schedule_(state_.step);
   const double limit = train.clip_mode == ClipMode::kNorm ? train.clip_grad : 0;
-  RecordedStep recorded(device_, train.cuda_graphs);
+  RecordedStep recorded(device_, train.cuda_graphs && ranks_.alone());
   StepScalars scalars = gradients(group);
   settle();
   optimiser_->step(lr, optim::step_scale(scalars.values, limit));
@@ -147,7 +151,7 @@ void Trainer::queue_step(Group group) {
   if (ema_) ema_->update();
   recorded.finish();
   ++state_.step;
-  state_.batch = group.back().number + 1;
+  state_.batch = group.end;
   queued_ =
       QueuedStep{std::move(group), numbers_of(scalars.values), std::move(scalars.part_names), lr};
   if (device_.is_host()) settle();  // where nothing is queued
@@ -158,8 +162,7 @@ void Trainer::settle() {
   if (!queued_) return;
   const QueuedStep step = std::exchange(queued_, std::nullopt).value();
   const StepResult result = checked(step.numbers(), step.part_names, step.group, state_.step - 1);
-  std::int64_t samples = 0;
-  for (const data::Batch& batch : step.group) samples += batch.size();
+  const std::int64_t samples = step.group.samples;
   state_.window.loss_sum += result.loss * static_cast<double>(samples);
   for (const auto& [name, part] : result.parts)
     state_.window.part_sums[name] += part * static_cast<double>(samples);

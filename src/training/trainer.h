@@ -20,7 +20,9 @@
 #include "optim/ema.h"
 #include "optim/rates.h"
 #include "optim/registry.h"
+#include "parallel/ranks.h"
 #include "schema/describe/description.h"
+#include "training/gradient_sum.h"
 #include "training/options.h"
 #include "training/progress.h"
 #include "training/selection.h"
@@ -53,6 +55,9 @@ struct TrainerSetup {
   /// Called after the evaluation that ends an epoch (from 1), with the averaged weights in the
   /// network where a run has them.
   std::function<void(std::int64_t epoch)> evaluated = {};
+  /// The processes that make this run together, each with a trainer of its own; null: one. The
+  /// first one writes and tells; the files of the run are nothing to the others.
+  parallel::Ranks* ranks = nullptr;
   /// Set by a signal handler: the step is finished, a checkpoint written, Interrupted thrown.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -108,7 +113,16 @@ class Trainer {
 
  private:
   static constexpr const char* kCompleted = "completed";  // RunState::stop_reason
-  using Group = std::vector<data::Batch>;                 // the micro-batches of one step
+  /// The micro-batches of one step: so many that follow each other in the plan of an epoch, without
+  /// those of which no sample could be read.
+  struct Group {
+    std::vector<data::Batch> batches;  // this rank's
+    std::vector<std::int64_t> places;  // of each of them among all of the step
+    std::vector<double> shares;        // how much each of all counts: by its samples
+    std::int64_t samples = 0;
+    std::int64_t begin = 0, end = 0;  // their numbers in the epoch
+    bool empty() const { return shares.empty(); }
+  };
 
   // open_run.cpp
   void open_run();
@@ -126,7 +140,18 @@ class Trainer {
   std::string hash_of_config() const;
   void log_configuration();
   void notify(const std::string& line) const;
+  void write_checkpoint();
+
+  // over_ranks.cpp
+  void require_a_micro_batch_each() const;
+  void require_same_data();
+  bool stop_requested();
+  Group next_group();
+  void agree_on(Group& group);
+  void share_run();
+  void require_same_weights();
   void save();
+  std::int64_t skipped_samples();
 
   // extend_run.cpp
   schema::Value extended(schema::Value config) const;
@@ -135,10 +160,8 @@ class Trainer {
 
   // trainer.cpp
   optim::RunLength length() const;
-  bool stop_requested() const { return setup_.stop != nullptr && setup_.stop->load(); }
   bool finished() const { return !state_.stop_reason.empty(); }
   void train_epoch();
-  Group next_group();
   void queue_step(Group group);
   void settle();
   void finish_epoch();
@@ -174,9 +197,9 @@ class Trainer {
   /// Throws NumericError if one of the numbers is not finite.
   StepResult checked(const std::vector<double>& numbers, const std::vector<std::string>& part_names,
                      const Group& group, std::int64_t step);
-  /// How much each micro-batch counts.
-  static std::vector<double> shares_of(const Group& group);
+  Task::LossParts micro_batch(const Group& group, std::size_t i, std::int64_t step);
   std::vector<Task::LossParts> forward_backward(const Group& group, std::int64_t step);
+  std::string replayed(const Group& group, std::int64_t step);
   [[noreturn]] void explain(const std::string& what, double value, const Group& group,
                             std::int64_t step);
   void save_failed_step(const Group& group, std::int64_t step) const;
@@ -202,15 +225,19 @@ class Trainer {
   Task& task_;
   BatchSource& source_;
   TrainerSetup setup_;
+  parallel::Ranks alone_;
+  parallel::Ranks& ranks_;
   Selection selection_;
   Device device_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
   std::unique_ptr<optim::Optimiser> optimiser_;
+  std::unique_ptr<GradientSum> sum_;
   std::unique_ptr<optim::Ema> ema_;
   optim::Schedule schedule_;
 
   RunState state_;
+  std::optional<data::Batch> ahead_;  // taken from the source, and of a later group
   std::optional<QueuedStep> queued_;  // the last one, state_.step - 1
   std::unique_ptr<RunLog> log_;
   CheckpointStore checkpoints_;

@@ -48,7 +48,8 @@ TEST_CASE("gradient sum: micro-batches are added from left to right", "[training
   };
   const Tensor parameter = leaf(), unused = leaf();
   const std::vector<optim::Parameter> parameters{{"weight", parameter}, {"unused", unused}};
-  training::GradientSum sum(parameters);
+  parallel::Ranks ranks;
+  training::GradientSum sum(parameters, ranks);
   std::vector<float> expected, in_place;
   const Tensor other = leaf();
   for (std::uint64_t k = 0; k < 3; ++k) {

@@ -99,6 +99,8 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   batches.train = train;
   batches.seed = static_cast<std::uint64_t>(experiment_.seed);
   batches.host = host_;
+  if (options.ranks != nullptr)
+    batches.share = {train.grad_accum_steps, options.ranks->size(), options.ranks->rank()};
   batches.overfit = options.overfit > 0;
   batches.beside = options.weight_files;
   const auto open = [&] { return open_data(batches); };
@@ -171,6 +173,7 @@ training::TrainerSetup Run::setup() const {
   setup.extend = options_.extend;
   for (const std::string& note : notes_) setup.notes.push_back("note: " + note);
   for (const std::string& note : task_->source().notes()) setup.notes.push_back("note: " + note);
+  setup.ranks = options_.ranks;
   setup.progress = options_.progress;
   setup.stop = options_.stop;
   return setup;
@@ -205,13 +208,15 @@ schema::Value Run::train() {
     with_facts.about.set("init", *init);
     with_facts.files[kInitFile] = init->dump() + "\n";
   }
-  with_facts.evaluated = [this](std::int64_t epoch) {
-    const auto picture = epoch_samples(*this, fmt::format("{}, epoch {}", experiment_.name, epoch));
-    if (!picture) return;
-    io::make_directories(options_.folder / "samples");
-    visualise::write_png(options_.folder / "samples" / fmt::format("epoch-{:04}.png", epoch),
-                         *picture);
-  };
+  if (options_.ranks == nullptr || options_.ranks->first())
+    with_facts.evaluated = [this](std::int64_t epoch) {
+      const auto picture =
+          epoch_samples(*this, fmt::format("{}, epoch {}", experiment_.name, epoch));
+      if (!picture) return;
+      io::make_directories(options_.folder / "samples");
+      visualise::write_png(options_.folder / "samples" / fmt::format("epoch-{:04}.png", epoch),
+                           *picture);
+    };
   return training::Trainer(*task_, std::move(with_facts)).run();
 }
 

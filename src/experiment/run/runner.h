@@ -11,6 +11,7 @@
 #include "data/registry.h"
 #include "experiment/file/experiment.h"
 #include "experiment/run/open_data.h"
+#include "parallel/ranks.h"
 #include "training/store/foreign_weights.h"
 #include "training/tasks/task.h"
 #include "training/trainer.h"
@@ -41,6 +42,8 @@ struct RunOptions {
   Device device;
   /// Where data are looked for before they are opened; null = nowhere.
   OpenData* data = nullptr;
+  /// The processes that train together; null = one.
+  parallel::Ranks* ranks = nullptr;
   training::ProgressSink* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };

@@ -120,13 +120,14 @@ void check_metrics(std::string_view jsonl, const RunState& state) {
 RunLog::RunLog(const std::filesystem::path& run_folder, bool tensorboard,
                const std::string& event_file)
     : folder_(run_folder),
-      metrics_(run_folder / "metrics.jsonl", io::File::Mode::kAppend),
-      text_(run_folder / "log.txt", io::File::Mode::kAppend),
+      metrics_(std::make_unique<io::File>(run_folder / "metrics.jsonl", io::File::Mode::kAppend)),
+      text_(std::make_unique<io::File>(run_folder / "log.txt", io::File::Mode::kAppend)),
       events_(tensorboard ? std::make_unique<EventFile>(run_folder, event_file) : nullptr) {}
 
 void RunLog::record(const Value& line) {
+  if (!metrics_) return;
   const std::string text = line.dump(0) + "\n";
-  metrics_.write(text);
+  metrics_->write(text);
   hash_ = log_hash(text, hash_);
   if (!events_) return;
   std::vector<std::string> values;
@@ -151,14 +152,16 @@ void RunLog::finished(std::int64_t step) {
   if (events_) events_->add(step, {finished_value(unix_time())});
 }
 
-void RunLog::text(const std::string& line) { text_.write(line + "\n"); }
+void RunLog::text(const std::string& line) {
+  if (text_) text_->write(line + "\n");
+}
 
 void RunLog::sync(RunState& state) {
-  metrics_.sync();
-  text_.sync();
+  metrics_->sync();
+  text_->sync();
   if (events_) events_->sync();
-  state.metrics_bytes = static_cast<std::int64_t>(metrics_.size());
-  state.text_bytes = static_cast<std::int64_t>(text_.size());
+  state.metrics_bytes = static_cast<std::int64_t>(metrics_->size());
+  state.text_bytes = static_cast<std::int64_t>(text_->size());
   // Without TensorBoard the file of an earlier part of the run stays as long as it is.
   if (events_) {
     state.event_bytes = events_->size();
@@ -184,12 +187,13 @@ void RunLog::cut_back(const RunState& state) {
   const std::string jsonl = io::read_text(folder_ / "metrics.jsonl");
   hash_ =
       log_hash(std::string_view(jsonl).substr(0, static_cast<std::size_t>(state.metrics_bytes)));
-  metrics_.truncate(static_cast<std::uint64_t>(state.metrics_bytes));
-  text_.truncate(static_cast<std::uint64_t>(state.text_bytes));
+  metrics_->truncate(static_cast<std::uint64_t>(state.metrics_bytes));
+  text_->truncate(static_cast<std::uint64_t>(state.text_bytes));
   if (events_) events_->cut_back(state.event_bytes);
 }
 
 void RunLog::write_csv() const {
+  if (!metrics_) return;
   io::write_atomic(folder_ / "metrics.csv", metrics_csv(io::read_text(folder_ / "metrics.jsonl")));
 }
 

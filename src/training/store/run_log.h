@@ -16,6 +16,8 @@ namespace fovea::training {
 
 class RunLog {
  public:
+  /// Of a rank that writes none: nothing happens.
+  RunLog() = default;
   /// Opens the logs for appending. event_file: the name that RunState::event_file has of a run that
   /// goes on.
   explicit RunLog(const std::filesystem::path& run_folder, bool tensorboard = true,
@@ -46,10 +48,9 @@ class RunLog {
 
  private:
   std::filesystem::path folder_;
-  io::File metrics_;
-  io::File text_;
-  std::string hash_;                   // log_hash of metrics.jsonl
-  std::unique_ptr<EventFile> events_;  // null where it is off
+  std::unique_ptr<io::File> metrics_, text_;  // null: nothing is written
+  std::string hash_;                          // log_hash of metrics.jsonl
+  std::unique_ptr<EventFile> events_;         // null where it is off
 };
 
 /// The hash of a log, made line by line: of the hash before and the line. "" of none.
