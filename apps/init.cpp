@@ -102,7 +102,6 @@ int main(int argc, char** argv) {
   std::vector<std::pair<apps::Options, const experiment::StartKind*>> kinds;
   for (const experiment::StartKind& kind : experiment::start_kinds()) {
     apps::Options options = cli.add_subcommand(kind.name, kind.help);
-    options.share_options();
     options.add_option("FOLDER", args.folder, kind.help).required().value("FOLDER");
     kinds.emplace_back(options, &kind);
   }

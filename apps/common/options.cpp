@@ -144,10 +144,8 @@ Option Options::add_flag(const std::string& names, std::optional<bool>& choice, 
 }
 
 Options Options::add_subcommand(const std::string& name, const std::string& help) {
-  return Options(app_->add_subcommand(name, help));
+  return Options(app_->add_subcommand(name, help)->fallthrough());
 }
-
-void Options::share_options() { app_->fallthrough(); }
 
 bool Options::parsed() const { return app_->parsed(); }
 

@@ -56,9 +56,8 @@ class Options {
   /// A flag that sets `choice` to `to`; of several the last counts.
   Option add_flag(const std::string& names, std::optional<bool>& choice, bool to,
                   const std::string& help);
+  /// Options of the program may also stand behind it.
   Options add_subcommand(const std::string& name, const std::string& help);
-  /// Options of the program may also stand behind this subcommand.
-  void share_options();
   /// True if this subcommand was given.
   bool parsed() const;
 

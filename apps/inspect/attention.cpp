@@ -19,7 +19,6 @@ Options add_attention(Options cli, AttentionArguments& args) {
       "diagnostics of the attention of runs on samples of a split: entropy, sinks, ranks, "
       "distances, signs and likeness of heads, likeness and norms of tokens, by layer and head, "
       "with intervals over samples; a table, a picture, CSV and JSON");
-  attention.share_options();
   attention
       .add_option("RUN", args.runs, "folders of runs made by train, or what export made of them")
       .required()

@@ -11,7 +11,6 @@ Options add_augment(Options cli, std::string& experiment, AugmentArguments& args
   Options augment = cli.add_subcommand("augment",
                                        "training images as the network sees them, epoch by epoch: "
                                        "augmented, mixed, with noise, and their masks");
-  augment.share_options();
   augment.add_option("EXPERIMENT", experiment, "experiment file").required().value("EXPERIMENT");
   augment.add_option("--samples", args.samples, "images (default: 6)").positive();
   augment.add_option("--epochs", args.epochs, "epochs (default: 6)").positive();

@@ -19,7 +19,6 @@ Options add_dataset(Options cli, std::string& experiment, DatasetArguments& argu
       "dataset",
       "reads every sample of an experiment's data set: counts, sizes, mean and std, labels, words, "
       "what cannot be read, and the content hash that runs record");
-  dataset.share_options();
   dataset.add_option("EXPERIMENT", experiment, "experiment file").required().value("EXPERIMENT");
   const Option plan = dataset.add_flag(
       "--plan", arguments.plan,

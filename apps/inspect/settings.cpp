@@ -12,7 +12,6 @@ namespace fovea::apps {
 Options add_config(Options cli, std::string& experiment) {
   Options config =
       cli.add_subcommand("config", "every setting with the file and line it came from");
-  config.share_options();
   config.add_option("EXPERIMENT", experiment, "experiment file").required().value("EXPERIMENT");
   return config;
 }

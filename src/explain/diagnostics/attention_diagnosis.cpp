@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "explain/diagnostics/head_importance.h"
 #include "explain/diagnostics/mean_of.h"
+#include "explain/maps/tokens.h"
+#include "ops/elementwise.h"
 
 namespace fovea::explain {
 namespace {
@@ -16,6 +19,17 @@ MeanOf mean_of(const std::vector<double>& values) {
   MeanOf mean;
   for (const double value : values) mean.add(value);
   return mean;
+}
+
+bool is_of_maps(const AttentionMetric& metric) {
+  return metric.of_head != nullptr || metric.of_layer != nullptr;
+}
+
+bool classifies(const models::Model& model) {
+  const models::Interface network = model.interface();
+  return (network == models::Interface::kImageClassifier ||
+          network == models::Interface::kTextClassifier) &&
+         model.has_head();
 }
 
 std::int64_t step_of(std::int64_t size) {
@@ -84,8 +98,8 @@ bool AttentionDiagnosis::asks_for(DiagnosticNeed need) const {
 }
 
 bool AttentionDiagnosis::asks_for_maps() const {
-  return std::ranges::any_of(
-      metrics_, [](const DiagnosedMetric& one) { return one.metric->of_tokens == nullptr; });
+  return std::ranges::any_of(metrics_,
+                             [](const DiagnosedMetric& one) { return is_of_maps(*one.metric); });
 }
 
 void AttentionDiagnosis::add_map(const LayerMap& map, std::size_t layer,
@@ -93,7 +107,7 @@ void AttentionDiagnosis::add_map(const LayerMap& map, std::size_t layer,
   MapDiagnostics diagnostics(options);
   diagnostics.add(0, map);
   for (DiagnosedMetric& one : metrics_) {
-    if (one.metric->of_tokens != nullptr) continue;
+    if (!is_of_maps(*one.metric)) continue;
     append_sample(values_by_head(*one.metric, map, diagnostics.layers().front()), layer, one);
   }
 }
@@ -105,7 +119,38 @@ void AttentionDiagnosis::add_tokens(const SeenTokens& tokens, std::size_t block)
   }
 }
 
-void AttentionDiagnosis::add(models::Model& model, const Tensor& inputs) {
+void AttentionDiagnosis::add_importance(models::Model& model, const Tensor& inputs,
+                                        const Tensor& labels) {
+  const auto found = std::ranges::find_if(metrics_, [](const DiagnosedMetric& one) {
+    return one.metric->need == DiagnosticNeed::kClass;
+  });
+  if (found == metrics_.end() || !labels.defined() || !classifies(model)) return;
+  const Device device = model.parameters().front().tensor.device();
+  const auto given = [&](const Tensor& some) {
+    return models::only_input(model.interface(), ops::to(some, device));
+  };
+  std::vector<HeadSite> sites;
+  try {
+    sites = head_sites(model, given(inputs.rows(0, 1)));
+  } catch (const ConfigError&) {
+    return;  // heads that end in no projection, or no attention
+  }
+  const std::vector<HeadTable> importance =
+      head_importances(model, sites, given(inputs), ops::to(labels, device));
+  found->layers.clear();
+  for (const HeadSite& site : sites) found->layers.push_back(site.module);
+  found->values.resize(sites.size());
+  for (std::size_t layer = 0; layer < sites.size(); ++layer) {
+    const HeadTable& heads = importance[layer];
+    for (std::size_t sample = 0; sample < heads.front().size(); ++sample) {
+      std::vector<double> by_head;
+      for (const std::vector<double>& head : heads) by_head.push_back(head[sample]);
+      append_sample(by_head, layer, *found);
+    }
+  }
+}
+
+void AttentionDiagnosis::add(models::Model& model, const Tensor& inputs, const Tensor& labels) {
   MapDiagnosticsOptions options;
   options.causal = model.interface() == models::Interface::kLanguageModel;
   options.ranks = asks_for(DiagnosticNeed::kRanks);
@@ -115,9 +160,12 @@ void AttentionDiagnosis::add(models::Model& model, const Tensor& inputs) {
                                      .tokens = asks_for(DiagnosticNeed::kTokens)};
   for (std::int64_t first = 0; first < inputs.size(0); first += kPass) {
     const std::int64_t end = std::min(first + kPass, inputs.size(0));
+    add_importance(model, inputs.rows(first, end),
+                   labels.defined() ? labels.rows(first, end) : labels);
     const AttentionPass pass(model, inputs.rows(first, end), wanted);
     const std::vector<std::string> attentions = pass.attentions(), blocks = pass.blocks();
     for (DiagnosedMetric& one : metrics_) {
+      if (one.metric->need == DiagnosticNeed::kClass) continue;
       one.layers = one.metric->of_tokens != nullptr ? blocks : attentions;
       one.values.resize(one.layers.size());
     }
@@ -142,8 +190,8 @@ std::int64_t AttentionSample::count_of(std::int64_t size) {
 AttentionSample::AttentionSample(const std::vector<std::string>& names, std::int64_t size)
     : diagnosis_(names), step_(step_of(size)) {}
 
-void AttentionSample::add(models::Model& model, const Tensor& inputs) {
-  diagnosis_.add(model, inputs);
+void AttentionSample::add(models::Model& model, const Tensor& inputs, const Tensor& labels) {
+  diagnosis_.add(model, inputs, labels);
   for (const DiagnosedMetric& one : diagnosis_.metrics()) {
     FOVEA_CHECK(one.defined(), ConfigError,
                 fmt::format("eval.metrics: {}; choose other metrics", why_undefined(*one.metric)));

@@ -33,8 +33,9 @@ class AttentionDiagnosis {
   /// `names`: of attention_metrics(), each once.
   explicit AttentionDiagnosis(const std::vector<std::string>& names);
 
-  /// Runs the network, which evaluates, on inputs (b, ...) of its interface.
-  void add(models::Model& model, const Tensor& inputs);
+  /// Runs the network, which evaluates, on inputs (b, ...) of its interface; labels: (b) int64 of
+  /// samples that have a class.
+  void add(models::Model& model, const Tensor& inputs, const Tensor& labels = {});
   /// In the order of attention_metrics(). No layers before the first sample.
   const std::vector<DiagnosedMetric>& metrics() const { return metrics_; }
 
@@ -43,6 +44,7 @@ class AttentionDiagnosis {
   bool asks_for_maps() const;
   void add_map(const LayerMap& map, std::size_t layer, const MapDiagnosticsOptions& options);
   void add_tokens(const SeenTokens& tokens, std::size_t block);
+  void add_importance(models::Model& model, const Tensor& inputs, const Tensor& labels);
 
   std::vector<DiagnosedMetric> metrics_;
 };
@@ -66,7 +68,7 @@ class AttentionSample {
   bool wants(std::int64_t i) const { return i % step_ == 0; }
   /// As AttentionDiagnosis. Throws ConfigError, naming the metric, for a network that one of them
   /// is not defined for.
-  void add(models::Model& model, const Tensor& inputs);
+  void add(models::Model& model, const Tensor& inputs, const Tensor& labels = {});
   /// Means over samples, layers and heads; NaN before the first sample.
   std::vector<metrics::Measurement> measure() const;
 

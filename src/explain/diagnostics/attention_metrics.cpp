@@ -84,7 +84,10 @@ std::vector<AttentionMetric> made_metrics() {
                 [](const TokenDiagnostics& t) { return static_cast<double>(t.high_norm); }),
       of_tokens(info_of("massive_activations", "", false),
                 "entries of a sample's tokens above 100 in size and 1000 times the median size",
-                [](const TokenDiagnostics& t) { return static_cast<double>(t.massive); })};
+                [](const TokenDiagnostics& t) { return static_cast<double>(t.massive); }),
+      {.info = info_of("head_importance", "", true),
+       .help = "how much the loss of a sample would change with a head, by its gradient (Michel)",
+       .need = Need::kClass}};
 }
 
 }  // namespace
@@ -107,6 +110,8 @@ const char* text_of(DiagnosticNeed need) {
       return "attention maps that are the difference of two";
     case Need::kTokens:
       return "blocks that hand on tokens";
+    case Need::kClass:
+      return "a classifier with heads that end in a projection, and the classes of samples";
   }
   return "";
 }
@@ -128,6 +133,7 @@ bool fulfils(const LayerMap& map, DiagnosticNeed need) {
     case Need::kDifference:
       return !map.positive.empty();
     case Need::kTokens:
+    case Need::kClass:
       return false;
   }
   return false;

@@ -22,14 +22,15 @@ enum class DiagnosticNeed {
   kSeveralHeads,  // two or more
   kDifference,    // a map that is the difference of two
   kTokens,        // it hands on tokens; of blocks, not of attentions
+  kClass,         // a loss of classes depends on it; of heads that end in a projection
 };
 /// "attention of all tokens to all tokens".
 const char* text_of(DiagnosticNeed need);
-/// Whether a layer has it; false of kTokens.
+/// Whether a layer has it; false of kTokens and kClass, which no map tells.
 bool fulfils(const LayerMap& map, DiagnosticNeed need);
 
-/// One of them. It has one of the three sources: a value for each head, for each layer, or for the
-/// tokens of each block.
+/// One of them. It has one of the sources: a value of the maps for each head or each layer, or of
+/// the tokens of each block; without any it is head_importances().
 struct AttentionMetric {
   metrics::MetricInfo info;  // its direction is the one that is usually hoped for
   std::string help;

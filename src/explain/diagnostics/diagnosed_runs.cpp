@@ -41,13 +41,13 @@ const std::string& input_of(const ShownRun& run) {
   return inputs.front().name;
 }
 
-Tensor input_at(const ShownRun& run, const std::string& field, std::int64_t sample) {
+data::Batch batch_of(const ShownRun& run, std::int64_t sample) {
   data::Collator collator(run.samples.fields(), 1, run.host);
   data::Sample one;
   collator.next(one);
   run.samples.prepare(sample, {}, one);
   collator.add(one);
-  return collator.finish().at(field);
+  return collator.finish();
 }
 
 std::string misfit(const DiagnosedMetric& metric, const std::string& run) {
@@ -84,7 +84,9 @@ DiagnosedRuns diagnose_runs(const DiagnosisRequest& asked) {
     run.model.train(false);
     AttentionDiagnosis diagnosis(names);
     for (const std::int64_t sample : samples) {
-      diagnosis.add(run.model, input_at(run, field, sample));
+      const data::Batch batch = batch_of(run, sample);
+      const Tensor* label = batch.find("label");
+      diagnosis.add(run.model, batch.at(field), label != nullptr ? *label : Tensor());
       for (const DiagnosedMetric& one : diagnosis.metrics()) {
         FOVEA_CHECK(asked.metrics.empty() || one.defined(), ConfigError, misfit(one, run.name));
       }

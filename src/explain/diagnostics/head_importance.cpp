@@ -73,55 +73,30 @@ class KeptGradients {
   std::vector<Tensor> kept_;
 };
 
-// What a projection reads, u, and the gradient of the mean loss.
+// What a projection reads, u, and the gradient of the mean loss: once, or for each size of windows.
 struct SeenHeads {
   Tensor u;
   std::shared_ptr<Tensor> gradient = std::make_shared<Tensor>();
 };
+using SeenParts = std::vector<SeenHeads>;
 
 // |sum_ic u_ic dL/du_ic| of each head and sample. The mean loss of b samples has 1 / b of the
 // gradient of a sample's own.
-std::vector<std::vector<double>> importance_of(const HeadSite& site, const SeenHeads& seen,
+std::vector<std::vector<double>> importance_of(const HeadSite& site, const SeenParts& seen,
                                                std::int64_t samples) {
-  const std::vector<double> u = host_doubles(seen.u), du = host_doubles(*seen.gradient);
-  const std::int64_t channels = seen.u.size(-1), of_sample = std::ssize(u) / samples;
   std::vector<std::vector<double>> sums(as_index(site.heads),
                                         std::vector<double>(as_index(samples), 0.0));
-  for (std::int64_t k = 0; k < std::ssize(u); ++k) {
-    sums[as_index(site.head_of(k % channels))][as_index(k / of_sample)] +=
-        u[as_index(k)] * du[as_index(k)];
+  for (const SeenHeads& part : seen) {
+    const std::vector<double> u = host_doubles(part.u), du = host_doubles(*part.gradient);
+    const std::int64_t channels = part.u.size(-1), of_sample = std::ssize(u) / samples;
+    for (std::int64_t k = 0; k < std::ssize(u); ++k) {
+      sums[as_index(site.head_of(k % channels))][as_index(k / of_sample)] +=
+          u[as_index(k)] * du[as_index(k)];
+    }
   }
   for (std::vector<double>& head : sums)
     for (double& sum : head) sum = std::abs(sum) * static_cast<double>(samples);
   return sums;
-}
-
-std::vector<HeadTable> importances(models::Model& model, const std::vector<HeadSite>& sites,
-                                   const models::Inputs& inputs, const Tensor& labels) {
-  const KeptGradients kept(model);
-  std::map<std::string, SeenHeads> seen;
-  for (const HeadSite& site : sites) seen[site.linear + "." + nn::kLinearInput] = {};
-  const autograd::ModuleHook see = [&](const std::string& place, const Tensor& value) {
-    const auto found = seen.find(place);
-    if (found == seen.end()) return value;
-    found->second.u = value.detach();
-    return autograd::observed(
-        value, [gradient = found->second.gradient](const Tensor& du) { *gradient = du; });
-  };
-  {
-    const autograd::EnableGrad with_grad;
-    const autograd::HookModules hooks(see);
-    autograd::backward(ops::cross_entropy(model(inputs).logits, labels));
-  }
-  std::vector<HeadTable> result;
-  for (const HeadSite& site : sites) {
-    const SeenHeads& one = seen.at(site.linear + "." + nn::kLinearInput);
-    FOVEA_CHECK(one.gradient->defined(), ConfigError,
-                fmt::format("head importance: the loss does not depend on {}, or it is frozen",
-                            site.module));
-    result.push_back(importance_of(site, one, labels.size(0)));
-  }
-  return result;
 }
 
 std::vector<double> minus(const std::vector<double>& a, const std::vector<double>& b) {
@@ -158,6 +133,37 @@ void append_samples(std::vector<HeadTable>& to, const std::vector<HeadTable>& mo
 }
 
 }  // namespace
+
+std::vector<HeadTable> head_importances(models::Model& model, const std::vector<HeadSite>& sites,
+                                        const models::Inputs& inputs, const Tensor& labels) {
+  const KeptGradients kept(model);
+  std::map<std::string, SeenParts> seen;
+  for (const HeadSite& site : sites) seen[site.linear + "." + nn::kLinearInput] = {};
+  const autograd::ModuleHook see = [&](const std::string& place, const Tensor& value) {
+    const auto found = seen.find(place);
+    if (found == seen.end()) return value;
+    const SeenHeads& part = found->second.emplace_back(SeenHeads{.u = value.detach()});
+    return autograd::observed(value,
+                              [gradient = part.gradient](const Tensor& du) { *gradient = du; });
+  };
+  {
+    const autograd::EnableGrad with_grad;
+    const autograd::HookModules hooks(see);
+    autograd::backward(ops::cross_entropy(model(inputs).logits, labels));
+  }
+  std::vector<HeadTable> result;
+  for (const HeadSite& site : sites) {
+    const SeenParts& parts = seen.at(site.linear + "." + nn::kLinearInput);
+    FOVEA_CHECK(!parts.empty() &&
+                    std::ranges::all_of(
+                        parts, [](const SeenHeads& part) { return part.gradient->defined(); }),
+                ConfigError,
+                fmt::format("head importance: the loss does not depend on {}, or it is frozen",
+                            site.module));
+    result.push_back(importance_of(site, parts, labels.size(0)));
+  }
+  return result;
+}
 
 void HeadEffects::append(const HeadEffects& more) {
   append_samples(loss, more.loss);
@@ -199,7 +205,7 @@ HeadEffects head_effects(models::Model& model, const std::vector<HeadSite>& site
     }
   }
   step();
-  effects.importance = importances(model, sites, inputs, labels);
+  effects.importance = head_importances(model, sites, inputs, labels);
   return effects;
 }
 

@@ -38,6 +38,9 @@ struct HeadEffects {
 HeadEffects head_effects(
     models::Model& model, const std::vector<HeadSite>& sites, const models::Inputs& inputs,
     const Tensor& labels, const std::function<void()>& step = [] {});
+/// The importance alone: of each site, head and sample.
+std::vector<HeadTable> head_importances(models::Model& model, const std::vector<HeadSite>& sites,
+                                        const models::Inputs& inputs, const Tensor& labels);
 /// How often head_effects() runs the network on a batch.
 std::int64_t head_passes(const std::vector<HeadSite>& sites);
 

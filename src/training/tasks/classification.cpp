@@ -109,7 +109,8 @@ void Classification::check_attention() {
   if (source().at(part).size() == 0) return;
   const bool training = model().training();
   model().train(false);
-  explain::AttentionSample(attention_, 1).add(model(), input_of(source().one(part, 0)));
+  const data::Batch batch = source().one(part, 0);
+  explain::AttentionSample(attention_, 1).add(model(), input_of(batch), batch.at("label"));
   model().train(training);
 }
 
@@ -120,11 +121,16 @@ const Tensor& Classification::input_of(const data::Batch& batch) const {
 // Those of a batch that are looked at, in one pass.
 void Classification::sample_attention(const data::Batch& batch, explain::AttentionSample& to) {
   std::vector<Tensor> looked_at;
+  std::vector<std::int64_t> labels;
   for (std::size_t i = 0; i < batch.indices.size(); ++i) {
-    if (to.wants(batch.indices[i]))
-      looked_at.push_back(ops::slice(input_of(batch), 0, static_cast<std::int64_t>(i), 1));
+    if (!to.wants(batch.indices[i])) continue;
+    const auto place = static_cast<std::int64_t>(i);
+    looked_at.push_back(ops::slice(input_of(batch), 0, place, 1));
+    labels.push_back(batch.at("label").host_values<std::int64_t>()[i]);
   }
-  if (!looked_at.empty()) to.add(model(), ops::concat(looked_at, 0));
+  if (looked_at.empty()) return;
+  const Tensor inputs = ops::concat(looked_at, 0);
+  to.add(model(), inputs, Tensor::from(labels, {inputs.size(0)}, inputs.device()));
 }
 
 Classification::Evaluation Classification::evaluate(data::Split split,

@@ -8,6 +8,7 @@
 #include "attention/probe.h"
 #include "autograd/mode.h"
 #include "backend/devices.h"
+#include "explain/diagnostics/head_importance.h"
 #include "explain/diagnostics/signed_maps.h"
 #include "tensor/host.h"
 #include "tests/models/network.h"
@@ -144,6 +145,32 @@ TEST_CASE("attention diagnosis: values by layer, head and sample, whatever stand
       }
     }
     CHECK(a.over_all()[3] == Approx((a.of_layer(0)[3] + a.of_layer(1)[3]) / 2));
+  }
+}
+
+TEST_CASE("attention diagnosis: head importance needs the classes of samples", "[explain]") {
+  const auto model = small_vit("softmax");
+  const Tensor x = images(20, 8);
+  std::vector<std::int64_t> classes;
+  for (std::int64_t i = 0; i < 20; ++i) classes.push_back(i % 3);
+  const Tensor labels = Tensor::from(classes, {20}, make_cpu(1));
+  AttentionDiagnosis with({"head_importance", "sink_any"}), without({"head_importance"});
+  with.add(*model, x, labels);
+  without.add(*model, x);
+  CHECK_FALSE(without.metrics().front().defined());
+  const explain::DiagnosedMetric& found = with.metrics().back();
+  REQUIRE(found.metric->info.name == "head_importance");
+  CHECK(found.layers == std::vector<std::string>{"blocks.0.attn", "blocks.1.attn"});
+  const auto expected = explain::head_importance(*model, {.image = x}, labels).importance;
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    REQUIRE(found.values[layer].size() == 2);
+    for (std::size_t head = 0; head < 2; ++head) {
+      const std::vector<double>& samples = found.values[layer][head];
+      REQUIRE(samples.size() == 20);
+      double sum = 0;
+      for (const double value : samples) sum += value;
+      CHECK(sum / 20 == Approx(expected[layer][head]).epsilon(1e-4));
+    }
   }
 }
 

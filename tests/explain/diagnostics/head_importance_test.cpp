@@ -115,6 +115,37 @@ TEST_CASE("head importance: heads of windows and of reduced keys have their proj
   }
 }
 
+TEST_CASE("head importance: heads of windows of several sizes", "[explain]") {
+  const Value mala = Value::object({{"type", "mala"}});
+  const auto swin = test::build(test::options_of("swin_t", {{"img_size", Value::array({32, 32})},
+                                                            {"embed_dim", 8},
+                                                            {"depths", Value::array({2})},
+                                                            {"num_heads", Value::array({2})},
+                                                            {"window_size", 3},
+                                                            {"kinds", Value::array({mala})},
+                                                            {"linear_window", "local"},
+                                                            {"num_classes", 3}}),
+                                make_cpu(1), {});
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{1}, {1}, make_cpu(1));
+  const Tensor x = normal_images({1, 3, 32, 32}, 6, 1);
+  const auto sites = explain::head_sites(*swin, {.image = x});
+  REQUIRE(sites.size() == 2);
+  const auto found = explain::head_importances(*swin, sites, {.image = x}, labels);
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    for (std::size_t head = 0; head < 2; ++head) {
+      const auto with_gate = [&](double gate) {
+        std::vector<double> factors{1, 1};
+        factors[head] = gate;
+        const explain::ScaledHeads scaled(sites[layer], factors);
+        return loss_of(*swin, x, labels);
+      };
+      const double expected = std::abs(with_gate(1.05) - with_gate(0.95)) / 0.1;
+      CHECK(found[layer][head][0] == Approx(expected).epsilon(2e-2).margin(1e-5));
+    }
+  }
+  CHECK(found[1][0][0] > 1e-5);
+}
+
 TEST_CASE("head importance: samples one by one, in any batches", "[explain]") {
   const auto model = small_vit("softmax");
   const Tensor x = normal_images({3, 3, 8, 8}, 6, 3);
