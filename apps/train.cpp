@@ -11,12 +11,15 @@
 #include "base/file.h"
 #include "common/app.h"
 #include "common/load.h"
+#include "common/ranks.h"
 #include "common/weights_flags.h"
 #include "experiment/costs/machine_memory.h"
 #include "experiment/run/preflight.h"
 #include "experiment/run/runner.h"
 #include "experiment/run/summary.h"
 #include "experiment/tables/row_errors.h"
+#include "parallel/mpi/mpi.h"
+#include "parallel/ranks.h"
 #include "schema/load.h"
 #include "visualise/plots/curves.h"
 
@@ -40,13 +43,13 @@ struct Arguments {
 
 // Everything that is wrong with an experiment, a line each, before its data fill the memory or its
 // first step is made. True if nothing is.
-bool looks_right(const schema::Value& config, std::int64_t overfit) {
+bool looks_right(const schema::Value& config, std::int64_t overfit, std::ostream& errors_to) {
   if (overfit > 0) return true;  // a few samples, evaluated on themselves: the run itself tells
   try {
     experiment::check_experiment(config, experiment::machine_memory());
     return true;
   } catch (const experiment::RowErrors& errors) {
-    for (const std::string& line : errors.lines()) std::cerr << fmt::format("train: {}\n", line);
+    for (const std::string& line : errors.lines()) errors_to << fmt::format("train: {}\n", line);
     return false;
   }
 }
@@ -84,8 +87,7 @@ void report_init(const training::ForeignWeights& from, const nn::LoadReport& rep
              random.empty() ? "" : "; " + random);
 }
 
-int report_dry_run(experiment::Run& run, bool json) {
-  const training::DryRun dry = run.dry_run();
+void report(const training::DryRun& dry, bool json) {
   if (json) {
     schema::Value files = schema::Value::array();
     const schema::Value rates =
@@ -110,7 +112,7 @@ int report_dry_run(experiment::Run& run, bool json) {
                                               {"notes", notes},
                                               {"files", files}})
                            .dump());
-    return 0;
+    return;
   }
   std::string notes;
   for (const std::string& note : dry.notes) notes += note + "\n";
@@ -122,7 +124,6 @@ int report_dry_run(experiment::Run& run, bool json) {
       dry.loss, dry.grad_norm, 1e3 * dry.step_s, experiment::bytes_text(dry.peak_bytes),
       dry.weights, notes);
   for (const std::string& file : dry.files) fmt::print("  {}\n", file);
-  return 0;
 }
 
 void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>& known,
@@ -150,6 +151,49 @@ void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>
     fmt::print("left out: {} that could not be read (dataset.on_bad_sample)\n",
                left_out == 1 ? "one sample" : fmt::format("{} samples", left_out));
   fmt::print("{}\nrun    {}\n", training::weights_text(summary), out);
+}
+
+// The first rank alone speaks and writes.
+int train(Arguments& args, const apps::Common& common, parallel::Ranks& ranks) {
+  apps::install_stop_handlers("train", !ranks.first());
+  const bool quiet = common.quiet || !ranks.first();
+  const schema::Value config = configuration(args);
+  if (args.out.empty())
+    args.out = experiment::default_folder("runs", config.at("name").as_string()).string();
+  args.out = ranks.from_first(args.out);
+  std::ofstream nowhere;
+  std::ostream& errors_to = ranks.first() ? static_cast<std::ostream&>(std::cerr) : nowhere;
+  if (args.dry_run && !looks_right(config, args.overfit, errors_to)) return apps::kUsageError;
+  training::StreamProgress progress(quiet ? static_cast<std::ostream&>(nowhere) : std::cerr,
+                                    !quiet && apps::stderr_is_terminal(), apps::terminal_columns);
+  experiment::RunOptions options;
+  options.folder = args.out;
+  options.resume = args.resume || args.extend > 0;
+  options.extend = args.extend;
+  options.threads = args.threads;
+  options.overfit = args.overfit;
+  options.init = initial_weights(args);
+  options.ranks = &ranks;
+  options.progress = &progress;
+  options.stop = &apps::stop_requested();
+  experiment::Run run(config, options);
+  if (run.init() && !quiet) report_init(args.init, *run.init());
+  if (args.dry_run) {
+    const training::DryRun dry = run.dry_run();
+    if (ranks.first()) report(dry, common.json);
+    return 0;
+  }
+  apps::begin_work();
+  const schema::Value summary = run.train();
+  if (!ranks.first()) return 0;
+  const std::vector<metrics::MetricInfo> measured = experiment::metrics_of(run.experiment());
+  visualise::write_curves(options.folder / "curves.png", {{"", {{"", options.folder, measured}}}});
+  if (common.json) {
+    fmt::print("{}\n", summary.dump());
+  } else {
+    report(summary, measured, args.out);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -191,38 +235,14 @@ int main(int argc, char** argv) {
       .range(0, 1024);
   program.add_verbosity();
   program.add_json();
+  parallel::Ranks ranks;
+  program.on_failure(
+      [&](const auto& say, int code) { return apps::end_of_rank(ranks, say, code); });
   return program.run(argc, argv, [&] {
-    apps::install_stop_handlers("train");
-    const schema::Value config = configuration(args);
-    if (args.out.empty())
-      args.out = experiment::default_folder("runs", config.at("name").as_string()).string();
-    if (args.dry_run && !looks_right(config, args.overfit)) return apps::kUsageError;
-    std::ofstream nowhere;
-    training::StreamProgress progress(
-        program.common.quiet ? static_cast<std::ostream&>(nowhere) : std::cerr,
-        !program.common.quiet && apps::stderr_is_terminal(), apps::terminal_columns);
-    experiment::RunOptions options;
-    options.folder = args.out;
-    options.resume = args.resume || args.extend > 0;
-    options.extend = args.extend;
-    options.threads = args.threads;
-    options.overfit = args.overfit;
-    options.init = initial_weights(args);
-    options.progress = &progress;
-    options.stop = &apps::stop_requested();
-    experiment::Run run(config, options);
-    if (run.init() && !program.common.quiet) report_init(args.init, *run.init());
-    if (args.dry_run) return report_dry_run(run, program.common.json);
-    apps::begin_work();
-    const schema::Value summary = run.train();
-    const std::vector<metrics::MetricInfo> measured = experiment::metrics_of(run.experiment());
-    visualise::write_curves(options.folder / "curves.png",
-                            {{"", {{"", options.folder, measured}}}});
-    if (program.common.json) {
-      fmt::print("{}\n", summary.dump());
-    } else {
-      report(summary, measured, args.out);
-    }
-    return 0;
+    ranks = parallel::Ranks(parallel::join());
+    const int code = train(args, program.common, ranks);
+    ranks.meet();
+    ranks.leave();
+    return code;
   });
 }

@@ -45,9 +45,9 @@ std::atomic<bool>& stop_requested() {
   return stop;
 }
 
-void install_stop_handlers(const std::string& program) {
+void install_stop_handlers(const std::string& program, bool silent) {
   stop_requested();  // made before a handler may touch it
-  stopped_early() = program + ": stopped before it began; nothing was written\n";
+  stopped_early() = silent ? "" : program + ": stopped before it began; nothing was written\n";
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaction(number, &action, nullptr);
@@ -90,9 +90,11 @@ int Program::run(int argc, char** argv, const std::function<int()>& body) {
   std::signal(SIGXFSZ, SIG_IGN);
   prepare_children();
   const auto fail = [&](const std::string& message, int code) {
-    std::fflush(stdout);
-    std::cerr << name_ << ": " << one_line(message) << "\n";
-    return code;
+    const auto say = [&](const std::string& prefix) {
+      std::fflush(stdout);
+      std::cerr << name_ << ": " << prefix << one_line(message) << "\n";
+    };
+    return failure_(say, code);
   };
   try {
     if (const std::optional<int> code = line_.parse(argc, argv, kUsageError))

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/options.h"
@@ -37,6 +38,12 @@ class Program {
   /// Adds --set, repeatable.
   void add_overrides(std::vector<std::string>& overrides);
 
+  /// Called with what prints the line of an error, behind a prefix, and the exit code that goes
+  /// with it, in place of printing; returns the exit code.
+  using Failure =
+      std::function<int(const std::function<void(const std::string& prefix)>& say, int code)>;
+  void on_failure(Failure failure) { failure_ = std::move(failure); }
+
   /// Parses and runs `body`; every error becomes one line "name: message" on stderr and an exit
   /// code.
   int run(int argc, char** argv, const std::function<int()>& body);
@@ -44,14 +51,18 @@ class Program {
  private:
   std::string name_;
   CommandLine line_;
+  Failure failure_ = [](const auto& say, int code) {
+    say("");
+    return code;
+  };
 };
 
 /// Set by the first SIGINT, SIGTERM or SIGUSR1 after begin_work(); the second ends the process at
 /// once.
 std::atomic<bool>& stop_requested();
 /// From here on these signals end the program with a message and kStopped: data are opened, a
-/// network is built, and nothing is there that could be kept.
-void install_stop_handlers(const std::string& program);
+/// network is built, and nothing is there that could be kept. `silent`: without the message.
+void install_stop_handlers(const std::string& program, bool silent = false);
 /// From here on they ask it to stop: stop_requested().
 void begin_work();
 
