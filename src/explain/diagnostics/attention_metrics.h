@@ -38,6 +38,8 @@ struct AttentionMetric {
   MeanOf HeadDiagnostics::*of_head = nullptr;
   MeanOf LayerDiagnostics::*of_layer = nullptr;
   double (*of_tokens)(const TokenDiagnostics&) = nullptr;
+  /// Whether every head has a value.
+  bool by_head() const { return of_layer == nullptr && of_tokens == nullptr; }
 };
 const std::vector<AttentionMetric>& attention_metrics();
 /// Null for another name.

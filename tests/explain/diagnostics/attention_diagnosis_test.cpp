@@ -160,6 +160,7 @@ TEST_CASE("attention diagnosis: head importance needs the classes of samples", "
   CHECK_FALSE(without.metrics().front().defined());
   const explain::DiagnosedMetric& found = with.metrics().back();
   REQUIRE(found.metric->info.name == "head_importance");
+  CHECK(found.metric->by_head());
   CHECK(found.layers == std::vector<std::string>{"blocks.0.attn", "blocks.1.attn"});
   const auto expected = explain::head_importance(*model, {.image = x}, labels).importance;
   for (std::size_t layer = 0; layer < 2; ++layer) {

@@ -40,7 +40,7 @@ Series heads_of(const DiagnosedMetric& one, visualise::Colour colour) {
 Series mean_of(const DiagnosedMetric& one, visualise::Colour colour) {
   Series line;
   line.stroke = visualise::Stroke{colour, 1.8, {}};
-  line.dots = one.metric->of_head == nullptr;
+  line.dots = !one.metric->by_head();
   for (std::size_t layer = 0; layer < one.values.size(); ++layer) {
     const metrics::Estimate e = estimate_of(one.of_layer(layer));
     line.x.push_back(static_cast<double>(layer));
@@ -72,7 +72,7 @@ std::vector<visualise::LinePlot> attention_plots(const DiagnosedRuns& diagnosed)
     for (std::size_t r = 0; r < diagnosed.runs.size(); ++r) {
       const DiagnosedMetric& one = diagnosed.runs[r].metrics[m];
       if (!one.defined()) continue;
-      if (metric.of_head != nullptr) plot.series.push_back(heads_of(one, colour_of(r)));
+      if (metric.by_head()) plot.series.push_back(heads_of(one, colour_of(r)));
     }
     for (std::size_t r = 0; r < diagnosed.runs.size(); ++r) {
       const DiagnosedMetric& one = diagnosed.runs[r].metrics[m];

@@ -64,7 +64,7 @@ Value metric_json(const DiagnosedMetric& one) {
     Value record = Value::object({{"layer", static_cast<std::int64_t>(layer)},
                                   {"module", one.layers[layer]},
                                   {"mean", estimate_json(estimate_of(one.of_layer(layer)))}});
-    if (one.metric->of_head != nullptr) {
+    if (one.metric->by_head()) {
       Value heads = Value::array();
       for (const std::vector<double>& head : one.values[layer])
         heads.push_back(estimate_json(estimate_of(head)));
@@ -94,8 +94,7 @@ std::string csv_of(const DiagnosedRuns& diagnosed) {
       };
       for (std::size_t layer = 0; layer < one.values.size(); ++layer) {
         const std::string number = std::to_string(layer);
-        for (std::size_t head = 0;
-             one.metric->of_head != nullptr && head < one.values[layer].size(); ++head)
+        for (std::size_t head = 0; one.metric->by_head() && head < one.values[layer].size(); ++head)
           add(number, one.layers[layer], std::to_string(head), one.values[layer][head]);
         add(number, one.layers[layer], "mean", one.of_layer(layer));
       }
