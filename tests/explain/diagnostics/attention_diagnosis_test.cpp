@@ -28,7 +28,8 @@ std::vector<std::string> every_name() {
 }
 std::set<std::string> defined_for(models::Model& model, const Tensor& x) {
   AttentionDiagnosis diagnosis(every_name());
-  diagnosis.add(model, x);
+  const std::vector<std::int64_t> classes(static_cast<std::size_t>(x.size(0)), 1);
+  diagnosis.add(model, x, Tensor::from(classes, {x.size(0)}, make_cpu(1)));
   std::set<std::string> names;
   for (const auto& one : diagnosis.metrics()) {
     if (one.defined()) names.insert(one.metric->info.name);
