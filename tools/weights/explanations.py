@@ -12,6 +12,7 @@ Needs timm, captum, grad-cam, quantus, safetensors, numpy, scipy and Pillow.
 """
 
 import argparse
+import copy
 import csv
 import json
 import pathlib
@@ -34,6 +35,7 @@ import timm_vits
 LARGEST = 1e-4  # difference that passes
 UNIT = 16       # side of what scores remove, in pixels
 STEPS = 20      # of integrated gradients
+SCORED = 2      # pictures whose explanations are scored
 CAMS = {"grad_cam": GradCAM, "hires_cam": HiResCAM, "layer_cam": LayerCAM}
 RULES = {"gauss_legendre": "gausslegendre", "midpoint": "riemann_middle", "right": "riemann_right"}
 
@@ -193,7 +195,7 @@ class Removal:
     """Scores that remove units of one image, by formulas and the libraries."""
 
     def __init__(self, net, x, target, relevance):
-        self.net, self.x, self.target = net, x[0].numpy(), target
+        self.net, self.x, self.target = net.float(), x[0].float().numpy(), target
         self.side = x.shape[-1] // UNIT
         self.relevance = relevance
         self.order = numpy.argsort(-relevance, kind="stable")
@@ -248,7 +250,7 @@ class Removal:
         for order in (self.order, self.order[::-1]):
             kept = [~self.mask(order[:int(q * len(order) / 10 + 1e-9)]) for q in range(1, 10)]
             images = [NoisyLinearImputer(noise=0)(
-                torch.from_numpy(self.x).float(), torch.from_numpy(k).float()).double().numpy()
+                torch.from_numpy(self.x).float(), torch.from_numpy(k).float()).numpy()
                 for k in kept]
             means.append(self.probability(images)[0].mean())
         return (means[1] - means[0]) / 2
@@ -256,7 +258,7 @@ class Removal:
     def with_quantus(self, metric, attribution, x=None, **options):
         x = self.x if x is None else x
         return metric(normalise=False, abs=False, disable_warnings=True, **options)(
-            self.net.float(), x[None].astype(numpy.float32), numpy.array([self.target]),
+            self.net, x[None].astype(numpy.float32), numpy.array([self.target]),
             attribution[None], device="cpu", softmax=True)[0]
 
     def quantus(self):
@@ -284,7 +286,6 @@ class Removal:
         yield "entropy", "Complexity", self.with_quantus(
             quantus.Complexity, numpy.abs(units), units)
         yield "gini", "Sparseness", self.with_quantus(quantus.Sparseness, numpy.abs(units), units)
-        self.net.double()
 
 
 def compare_scores(net, x, targets, program, report):
@@ -297,10 +298,11 @@ def compare_scores(net, x, targets, program, report):
     with open(folder / "scores.csv", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["method"] == "gradient_x_input"]
     pairs = {}
-    for i, row in enumerate(rows):
+    for i, row in enumerate(rows[:SCORED]):
         product = captum.attr.InputXGradient(net).attribute(x[i:i + 1], targets[i])
         units = torch.nn.functional.avg_pool2d(product.sum(1, keepdim=True), UNIT) * UNIT * UNIT
-        removal = Removal(net, x[i:i + 1], targets[i], units.detach().flatten().numpy())
+        removal = Removal(copy.deepcopy(net), x[i:i + 1], targets[i],
+                          units.detach().flatten().numpy())
         for name in ("insertion", "positive_perturbation", "saco", "road"):
             pairs.setdefault(name, []).append((float(row[name]), getattr(removal, name)()))
         for name, library, value in removal.quantus():

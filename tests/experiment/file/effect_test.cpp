@@ -55,7 +55,8 @@ TEST_CASE("effect: runs that differ in all settings without effect give equal we
         "name=other", "paper={\"key\":\"x\"}", "model.checkpointing=true", "train.num_workers=3",
         "train.log_every=1", "train.checkpoint_every=2", "train.checkpoint_every_steps=1",
         "train.keep_every=1", "train.threads=2", "train.cuda_graphs=true",
-        "train.detect_anomaly=true", "train.tensorboard=false", "cost_img_size=[16,16]"})
+        "train.detect_anomaly=true", "train.tensorboard=false", "train.rank_timeout=60",
+        "cost_img_size=[16,16]"})
     other.emplace_back(setting);
   const schema::Value a = settled(plain);
   const schema::Value b = settled(other);
