@@ -21,6 +21,7 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forwa
   std::vector<Kept> kept;
   for (const Tensor& input : inputs) kept.push_back(op.keep_or_remake(input));
   for (const Tensor& leaf : leaves) op.keep(leaf);
+  op.reaches(std::move(leaves));
   return op.output(result, [forward, kept, numbers](const Tensor& gradient, Gradients& in) {
     const EnableGrad enable;
     std::vector<Tensor> again;

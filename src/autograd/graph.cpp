@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -112,7 +113,42 @@ void run_node(Node& node) {
   node.remake.reset();
   node.kept.clear();
   node.inputs.clear();
+  node.leaves.clear();
 }
+
+// Says which leaves no node will add to any more.
+class LeafCount {
+ public:
+  using Reached = std::function<void(const Tensor& leaf)>;
+  LeafCount(const std::vector<std::shared_ptr<Node>>& order, const Reached* reached)
+      : reached_(reached) {
+    if (reached_ == nullptr) return;
+    for (const auto& node : order) {
+      for (const Tensor& leaf : leaves_of(*node)) ++left_[leaf.id()];
+    }
+  }
+  // Asked before the node runs, which forgets them then.
+  std::vector<Tensor> of(const Node& node) const {
+    return reached_ != nullptr ? leaves_of(node) : std::vector<Tensor>();
+  }
+  void ran(const std::vector<Tensor>& leaves) {
+    for (const Tensor& leaf : leaves) {
+      if (--left_[leaf.id()] == 0) (*reached_)(leaf);
+    }
+  }
+
+ private:
+  static std::vector<Tensor> leaves_of(const Node& node) {
+    std::vector<Tensor> leaves = node.leaves;
+    for (const Tensor& input : node.inputs) {
+      if (input.defined() && !input.node()) leaves.push_back(input);
+    }
+    return leaves;
+  }
+
+  const Reached* reached_;
+  std::unordered_map<const void*, std::int64_t> left_;  // nodes that reach each leaf, by its id
+};
 
 }  // namespace
 
@@ -186,9 +222,13 @@ void backward(const Tensor& output, const Tensor& gradient) {
   Gradients(root).add(0, std::move(seed));
   if (!output.node()) return;
   std::vector<std::shared_ptr<Node>> order = topological_order(output.node());
+  LeafCount leaf_count(order, mode().reached);
+  const Scope inner(mode().reached, decltype(mode().reached){});  // of a part that is run again
   while (!order.empty()) {
+    const std::vector<Tensor> leaves = leaf_count.of(*order.back());
     run_node(*order.back());
     order.pop_back();
+    leaf_count.ran(leaves);
   }
 }
 

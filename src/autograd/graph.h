@@ -48,6 +48,7 @@ struct Node {
   std::string module;  // filled while detecting anomalies or profiling
   std::int64_t macs = 0;
   std::vector<Tensor> inputs;  // without values, and leaves; undefined where no gradient is wanted
+  std::vector<Tensor> leaves;  // others whose gradients `backward` adds to
   std::vector<Watched> kept;   // what `backward` and `remake` read
   BackwardOfAll backward;
   std::shared_ptr<Remake> remake;  // of the only output; or null: it cannot be made again
@@ -83,6 +84,9 @@ class Op {
   /// Records even though no input needs a gradient (recomputed modules with parameters inside).
   void force_recording();
 
+  /// Leaves that are no inputs, and whose gradients backward adds to all the same (checkpoint).
+  void reaches(std::vector<Tensor> leaves) { leaves_ = std::move(leaves); }
+
   /// A value for backward, usually an input: x outside the graph. Undefined if x is, if nothing is
   /// recorded, or if it is not needed after all.
   Tensor keep(const Tensor& x, bool needed = true);
@@ -107,7 +111,7 @@ class Op {
   void record(std::span<const Tensor> results, BackwardOfAll backward);
 
   const char* name_;
-  std::vector<Tensor> inputs_;
+  std::vector<Tensor> inputs_, leaves_;
   std::int64_t macs_ = 0;
   bool records_ = false;
   std::vector<Watched> kept_;

@@ -37,6 +37,8 @@ struct Mode {
   Rule rule = Rule::kGradient;            // of operations that are recorded
   /// Sees and replaces what modules put out (autograd/hooks.h).
   const std::function<Tensor(const std::string& module, const Tensor& output)>* hook = nullptr;
+  /// Hears of leaves whose gradients are whole (OnceReached).
+  const std::function<void(const Tensor& leaf)>* reached = nullptr;
 };
 
 /// The mode of the calling thread.
@@ -81,6 +83,15 @@ class DetectAnomaly : Scope<bool> {
 class WithRule : Scope<Rule> {
  public:
   explicit WithRule(Rule rule) : Scope(mode().rule, rule) {}
+};
+
+/// While it lives, backward() calls `reached` with each leaf as soon as it has added the last part
+/// of that leaf's gradient, so that something can be done with it while backward goes on. The
+/// function may take the gradient away.
+class OnceReached : Scope<const std::function<void(const Tensor& leaf)>*> {
+ public:
+  explicit OnceReached(const std::function<void(const Tensor& leaf)>& reached)
+      : Scope(mode().reached, &reached) {}
 };
 
 /// Report operations to a profiler.

@@ -131,6 +131,7 @@ void Op::record(std::span<const Tensor> results, BackwardOfAll backward) {
     // Values that backward needs are in its closure; the others are free to go.
     node->inputs.push_back(!wanted ? Tensor() : input.node() ? input.without_values() : input);
   }
+  node->leaves = std::move(leaves_);
   node->kept = std::move(kept_);
   node->backward = std::move(backward);
   node->remake = std::move(remake_);

@@ -1,6 +1,9 @@
 #include "autograd/graph.h"
 
+#include <functional>
 #include <limits>
+#include <map>
+#include <vector>
 
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
@@ -202,4 +205,37 @@ TEST_CASE("meta device: shapes, multiply-adds and peak memory without arithmetic
   autograd::backward(ops::sum(y));
   CHECK(w.grad().shape() == w.shape());
   CHECK(meta.allocator().stats().peak_bytes >= 2 * (std::int64_t{1} << 32));
+}
+
+TEST_CASE("backward: a leaf is told of once its gradient is whole", "[autograd]") {
+  const Tensor early = trainable(random_tensor({3}, 1)), late = trainable(random_tensor({3}, 2)),
+               inside = trainable(random_tensor({3}, 3)), unused = trainable(random_tensor({3}, 4));
+  const auto run = [&] {
+    Tensor x = ops::mul(early, inside);
+    // Run again in backward: its own backward tells nothing.
+    x = autograd::checkpoint([&](const std::vector<Tensor>& in) { return ops::mul(in[0], inside); },
+                             {x});
+    return ops::sum(ops::mul(ops::mul(x, late), late));
+  };
+  autograd::backward(run());
+  std::map<const void*, std::vector<double>> expected;
+  for (const Tensor& leaf : {early, late, inside}) {
+    expected[leaf.id()] = to_doubles(leaf.grad());
+    leaf.set_grad({});
+  }
+  std::vector<const void*> told;
+  const std::function<void(const Tensor&)> reached = [&](const Tensor& leaf) {
+    CHECK(to_doubles(leaf.grad()) == expected[leaf.id()]);
+    leaf.set_grad({});
+    told.push_back(leaf.id());
+  };
+  {
+    const autograd::OnceReached hearing(reached);
+    autograd::backward(run());
+  }
+  REQUIRE(told.size() == 3);
+  CHECK(told.front() == late.id());
+  for (const Tensor& leaf : {early, late, inside, unused}) CHECK_FALSE(leaf.grad().defined());
+  autograd::backward(run());
+  CHECK(told.size() == 3);
 }
