@@ -1,6 +1,7 @@
 // The statistics of a batch norm (ops/norm.h), for operations that have one inside.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "ops/norm.h"
@@ -44,6 +45,29 @@ class KeepStatistics {
   std::vector<MovedStatistics> moved_;
   KeepStatistics* outer_;
 };
+
+/// A batch that several processes hold a part of, each: its statistics are over all parts, as
+/// PyTorch's SyncBatchNorm takes them.
+struct SharedBatch {
+  /// What every part gives, in the order of parts. All processes call it together, forward and
+  /// backward, with as many numbers.
+  std::function<std::vector<std::vector<double>>(const std::vector<double>& own)> gather;
+  bool moves = true;  // running statistics: one of the processes does
+};
+/// While it lives, batch norms in training on this thread see the batch as a part of a shared one.
+class ShareStatistics {
+ public:
+  /// `batch` outlives it, and the backward passes of what is computed meanwhile.
+  explicit ShareStatistics(const SharedBatch& batch);
+  ~ShareStatistics();
+  ShareStatistics(const ShareStatistics&) = delete;
+  ShareStatistics& operator=(const ShareStatistics&) = delete;
+};
+/// Null: there is none.
+const SharedBatch* shared_batch();
+/// batch_norm() of a part of a shared batch.
+Tensor shared_batch_norm(const SharedBatch& batch, const BatchNorm& norm, const Tensor& x,
+                         const Tensor& residual, bool relu);
 
 /// Evaluation: mean and rstd (c) from the running statistics. Copies: training may change these
 /// before backward reads them.

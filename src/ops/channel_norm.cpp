@@ -118,6 +118,8 @@ Tensor batch_norm(const BatchNorm& norm, const Tensor& x, const Tensor& residual
       fmt::format("batch_norm: residual is {} {}; expected {} {} as x is",
                   name_of(residual.dtype()), to_string(residual.shape()), name_of(x.dtype()),
                   to_string(x.shape())));
+  if (const SharedBatch* batch = shared_batch(); batch != nullptr && norm.training)
+    return shared_batch_norm(*batch, norm, x, residual, relu);
   Op op(relu ? "batch_norm_relu" : "batch_norm", {x, norm.weight, norm.bias, residual});
   const Tensor mean = Tensor::empty({x.size(1)}, compute_dtype(x.dtype()), x.device());
   const Tensor rstd = Tensor::empty_like(mean);

@@ -53,6 +53,9 @@ RunningValue running_value(const BatchNorm& norm, const RunningValueOptions& opt
                            const Tensor& kernel, const Tensor& scale) {
   check(norm, before, w, x, kernel, scale, options.keep);
   relevance::refuse("running_value");
+  FOVEA_CHECK(!norm.training || shared_batch() == nullptr, ConfigError,
+              "running_value: its batch norm takes the statistics of one process; "
+              "train.sync_batch_norm is not implemented for it");
   Op op("running_value", {before, w, x, kernel, norm.weight, norm.bias, scale});
   const Tensor mean = Tensor::empty({x.size(1)}, compute_dtype(x.dtype()), x.device());
   const ValueNorm args{.u = Tensor::empty_like(x),
