@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstdlib>
+#include <set>
+#include <thread>
 #include <utility>
 
 namespace fovea::parallel {
@@ -21,9 +23,76 @@ std::span<std::byte> room_of(std::string& text) { return std::as_writable_bytes(
 Ranks::Ranks(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
 
 void Ranks::exchange(const std::vector<Outgoing>& sent, const std::vector<Incoming>& received) {
-  if (alone()) return;
-  missing_ = transport_->exchange(sent, received, limit_);
-  if (missing_.empty()) return;
+  Pending pending = begin(sent, received, 0);
+  finish(pending);
+}
+
+Ranks::Pending Ranks::begin(const std::vector<Outgoing>& sent,
+                            const std::vector<Incoming>& received, int tag) {
+  return alone() ? nullptr : transport_->begin(sent, received, tag);
+}
+
+namespace {
+
+std::size_t size_of_bytes(const Tensor& x) { return static_cast<std::size_t>(x.bytes()); }
+
+}  // namespace
+
+Ranks::Pending Ranks::begin(const std::vector<OutgoingTensor>& sent,
+                            const std::vector<IncomingTensor>& received, int tag) {
+  if (alone()) return nullptr;
+  const auto on_device = [](const auto& one) { return !one.values.device().is_host(); };
+  if (std::ranges::any_of(sent, on_device) || std::ranges::any_of(received, on_device))
+    return link_->begin(sent, received);
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  for (const auto& [to, x] : sent) out.push_back({to, {x.host_memory(), size_of_bytes(x)}});
+  for (const auto& [from, x] : received) in.push_back({from, {x.host_memory(), size_of_bytes(x)}});
+  return begin(out, in, tag);
+}
+
+bool Ranks::reaches(const Device& device) {
+  if (device.is_host() || alone()) return true;
+  if (!linked_.defined() || !linked_.is(device)) {
+    link_ = open_link_ ? open_link_(*this, device) : nullptr;
+    linked_ = device;
+  }
+  return link_ != nullptr;
+}
+
+bool Ranks::done(Pending& pending) {
+  if (pending && pending->left().empty()) pending.reset();
+  return !pending;
+}
+
+// (MPI's own waiting has no limit, and keeps a core busy.)
+void Ranks::finish(Pending& pending) {
+  using Clock = std::chrono::steady_clock;
+  constexpr Seconds kMost{1};  // that counts between two looks: a job may have been suspended
+  constexpr int kBusy = 2000;  // looks before it sleeps between them
+  Seconds waited{0};
+  std::size_t before = 0;  // messages that were left
+  Clock::time_point last = Clock::now();
+  for (int look = 0; pending; ++look) {
+    const std::vector<int> left = pending->left();
+    if (left.empty()) break;
+    const Clock::time_point now = Clock::now();
+    waited = left.size() == before ? waited + std::min(Seconds(now - last), kMost) : Seconds(0);
+    before = left.size();
+    last = now;
+    if (waited > limit_) fail(left);
+    if (look < kBusy) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  pending.reset();
+}
+
+void Ranks::fail(const std::vector<int>& left) {
+  const std::set<int> ranks(left.begin(), left.end());
+  missing_.assign(ranks.begin(), ranks.end());
   const bool one = missing_.size() == 1;
   throw RankError(fmt::format(
       "rank{} {} of {} did not answer within {:.4g} s (train.rank_timeout); the last checkpoint is "
@@ -58,21 +127,24 @@ std::vector<std::string> Ranks::gather(const std::string& bytes) {
   return all;
 }
 
-std::string Ranks::from_first(const std::string& bytes) {
+std::string Ranks::from(int giver, const std::string& bytes) {
   if (alone()) return bytes;
+  const bool here = rank() == giver;
   std::uint64_t length = bytes.size();
-  std::string result = first() ? bytes : std::string();
-  std::vector<Outgoing> sent;
-  if (first()) {
-    for (int r = 1; r < size(); ++r) sent.push_back({r, std::as_bytes(std::span(&length, 1))});
+  std::string result = here ? bytes : std::string();
+  if (here) {
+    std::vector<Outgoing> sent;
+    for (int r = 0; r < size(); ++r) {
+      if (r != giver) sent.push_back({r, std::as_bytes(std::span(&length, 1))});
+    }
     exchange(sent, {});
     for (Outgoing& message : sent) message.bytes = bytes_of(result);
     exchange(sent, {});
     return result;
   }
-  exchange({}, {{0, std::as_writable_bytes(std::span(&length, 1))}});
+  exchange({}, {{giver, std::as_writable_bytes(std::span(&length, 1))}});
   result.resize(length);
-  exchange({}, {{0, room_of(result)}});
+  exchange({}, {{giver, room_of(result)}});
   return result;
 }
 
@@ -92,6 +164,7 @@ bool Ranks::any(bool here) {
 }
 
 void Ranks::leave() {
+  link_.reset();
   if (transport_) transport_->leave();
   transport_.reset();
 }

@@ -30,20 +30,22 @@ BatchSource::BatchSource(data::Splits splits, BatchOptions options)
   if (auto whole = splits_.train->for_evaluation()) splits_.train = std::move(whole);
 }
 
-void BatchSource::each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
-                             const Visit& visit) {
+std::int64_t BatchSource::each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
+                                     const Visit& visit, const data::BatchShare& share) {
   data::LoaderOptions o;
   o.batch_size = data::one_a_batch(at(split).fields()) ? 1 : options_.eval_batch_size();
   o.num_workers = options_.train.num_workers;
   o.seed = options_.seed;
   o.corruption = noise;
+  o.share = share;
   data::Loader loader(splits_.find(split), o, options_.host);
   loader.start(0);
   for (std::int64_t done = 1; const std::optional<data::Batch> batch = loader.next(); ++done) {
     visit(*batch);
     if (watch_) watch_(done, loader.num_batches());
   }
-  skipped_[split] = std::ssize(loader.skipped());
+  skipped_[split] = loader.skipped();
+  return loader.num_batches();
 }
 
 std::vector<data::Split> BatchSource::parts() const {
@@ -119,10 +121,18 @@ std::vector<std::string> BatchSource::notes() const {
 }
 
 std::int64_t BatchSource::skipped_samples() const {
-  std::int64_t count = loader_ ? std::ssize(loader_->skipped()) : 0;
-  for (const auto& [split, skipped] : skipped_) count += skipped;
+  std::int64_t count = std::ssize(unreadable_samples());
   for (const auto& split : splits_.all()) count += std::ssize(split->left_out());
   return count;
+}
+
+std::vector<std::string> BatchSource::unreadable_samples() const {
+  std::vector<std::string> all = loader_ ? loader_->skipped() : std::vector<std::string>();
+  for (const auto& [split, messages] : skipped_) {
+    for (const std::string& message : messages)
+      all.push_back(fmt::format("{}: {}", data::name_of(split), message));
+  }
+  return all;
 }
 
 }  // namespace fovea::training

@@ -66,9 +66,11 @@ class BatchSource {
   std::optional<data::Batch> next() { return loader_->next(); }
 
   using Visit = std::function<void(const data::Batch&)>;
-  /// Calls `visit` with all batches of a split that is there, in any order. Throws ConfigError for
-  /// an unknown type of noise.
-  void each_batch(data::Split split, const std::optional<NoiseLevel>& noise, const Visit& visit);
+  /// Calls `visit` with the batches of a split that is there, of all or of a share, in the order of
+  /// their numbers; those of which no sample can be read are left out. Returns how many there are
+  /// in all. Throws ConfigError for an unknown type of noise.
+  std::int64_t each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
+                          const Visit& visit, const data::BatchShare& share = {});
   /// Called by each_batch() after every batch with how many of all are done; {} = not at all.
   using Watch = std::function<void(std::int64_t done, std::int64_t total)>;
   void watch(Watch watch) { watch_ = std::move(watch); }
@@ -116,17 +118,17 @@ class BatchSource {
   std::vector<std::string> notes() const;
   /// Samples that were left out: when the splits were opened, and because they could not be read.
   std::int64_t skipped_samples() const;
-  /// What was said of those of train that this process could not read.
-  std::vector<std::string> unreadable_samples() const {
-    return loader_ ? loader_->skipped() : std::vector<std::string>();
-  }
+  /// What was said of those that this process could not read, in training and in the last
+  /// evaluation of each split.
+  std::vector<std::string> unreadable_samples() const;
 
  private:
   data::Splits splits_;
   BatchOptions options_;
   std::unique_ptr<data::Loader> loader_;  // of train
   Watch watch_;
-  std::map<data::Split, std::int64_t> skipped_;  // samples, in the last evaluation of each split
+  // What was said of samples that could not be read in the last evaluation of each split.
+  std::map<data::Split, std::vector<std::string>> skipped_;
 };
 
 }  // namespace fovea::training

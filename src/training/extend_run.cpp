@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "schema/compare.h"
 #include "schema/load.h"
+#include "training/store/weights.h"
 #include "training/trainer.h"
 
 namespace fovea::training {
@@ -61,7 +62,7 @@ void Trainer::extend() {
     state_.config = setup_.config;
     state_.config_hash = hash_of_config();
     log_configuration();
-    write_checkpoint();
+    write_checkpoint(to_host(optimiser_->state(), setup_.host));
   }
   io::write_atomic(setup_.run_folder / "config.json", setup_.config.dump() + "\n");
   io::remove_all(setup_.run_folder / "summary.json");  // of the shorter run

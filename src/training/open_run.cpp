@@ -233,7 +233,7 @@ void Trainer::open_run() {
   }
   // From here on a run without a checkpoint is one that has lost it. The first one also holds
   // weights that came from elsewhere (train --init).
-  write_checkpoint();
+  write_checkpoint(to_host(optimiser_->state(), setup_.host));
 }
 
 // Sums of another device are added in another order: from here on the last digits are its own.
@@ -320,13 +320,13 @@ void Trainer::restore(const std::filesystem::path& folder) {
   }
 }
 
-void Trainer::write_checkpoint() {
+void Trainer::write_checkpoint(const std::map<std::string, Tensor>& optimiser_state) {
   log_->sync(state_);
   Checkpoint checkpoint;
   checkpoint.state = state_;
   checkpoint.state.time_s = elapsed();
   checkpoint.model = to_host(named_tensors(task_.model()), setup_.host);
-  checkpoint.optimiser = to_host(optimiser_->state(), setup_.host);
+  checkpoint.optimiser = optimiser_state;
   if (ema_) checkpoint.ema = to_host(ema_->state(), setup_.host);
   checkpoint.files = task_.files();
   checkpoints_.save(checkpoint);

@@ -113,6 +113,25 @@ const schema::Fields<TrainOptions>& train_fields() {
               "rank_timeout", &O::rank_timeout, schema::greater_than(0),
               "of a run by several processes (mpirun, srun): seconds to wait for one that does not "
               "answer, before all end")
+          .no_effect()
+          .add_enum(
+              "gradient_order", &O::gradient_order,
+              {{"micro_batches", GradientOrder::kMicroBatches}, {"ranks", GradientOrder::kRanks}},
+              "of a run by several processes: how the gradients of a step are added; "
+              "micro_batches: from left to right, so that any number of processes gives the "
+              "same bits; ranks: each adds its own first, which sends less where it has "
+              "several, and last bits depend on how many there are")
+          .add("gradient_type", &O::gradient_type, schema::one_of({"float32", "bfloat16"}),
+               "bfloat16: the gradient of every micro-batch and their sum are rounded to it, by "
+               "one process too, and half as much travels between several")
+          .add("sync_batch_norm", &O::sync_batch_norm,
+               "of a run by several processes: batch norms take their statistics over the batches "
+               "that the processes make at the same time, as PyTorch's SyncBatchNorm does; results "
+               "then depend on how many there are")
+          .add("shard_optimizer", &O::shard_optimizer,
+               "of a run by several processes: each keeps the optimiser's state of a part of the "
+               "parameters and updates that part (ZeRO, stage 1); the same results with less "
+               "memory, and weights travel once more in a step")
           .no_effect();
   return fields;
 }

@@ -16,6 +16,13 @@ enum class Select { kAuto, kBest, kLast };
 enum class SelectOn { kVal, kTest };
 enum class Sampler { kShuffle, kBalanced };
 
+/// In which order gradients are added. Addition of floats is not associative.
+enum class GradientOrder {
+  kMicroBatches,  // from left to right over all of the step: any number of ranks gives the same
+                  // bits
+  kRanks,         // each rank adds its own first, and sends one sum: less travels
+};
+
 struct TrainOptions {
   std::int64_t epochs = 100;
   std::int64_t steps = 0;  // 0 = by epochs
@@ -50,6 +57,10 @@ struct TrainOptions {
   bool detect_anomaly = false;
   bool tensorboard = true;
   double rank_timeout = 600;  // seconds
+  GradientOrder gradient_order = GradientOrder::kMicroBatches;
+  std::string gradient_type = "float32";
+  bool shard_optimizer = false;
+  bool sync_batch_norm = false;
 
   /// The decay of averaged weights for the samples of a step. mala 7.1.
   double decay_of_step() const;

@@ -92,10 +92,33 @@ void Trainer::agree_on(Group& group) {
       group.samples += sizes[number];
     }
   }
-  for (const auto& [number, size] : sizes)
+  for (const auto& [number, size] : sizes) {
+    group.numbers.push_back(number);
     group.shares.push_back(static_cast<double>(size) / static_cast<double>(group.samples));
+  }
   for (const data::Batch& batch : group.batches)
     group.places.push_back(std::distance(sizes.begin(), sizes.find(batch.number)));
+}
+
+// What each rank gives that adds to this round, as many numbers; the others know nothing of it.
+std::vector<std::vector<double>> Trainer::gathered(const std::vector<bool>& adds,
+                                                   const std::vector<double>& own) {
+  std::vector<std::vector<double>> all;
+  for (std::size_t r = 0; r < adds.size(); ++r) {
+    if (adds[r]) all.emplace_back(own);
+  }
+  std::vector<parallel::Outgoing> sent;
+  std::vector<parallel::Incoming> received;
+  std::size_t place = 0;
+  for (std::size_t r = 0; r < adds.size(); ++r) {
+    if (!adds[r]) continue;
+    std::vector<double>& of = all[place++];
+    if (static_cast<int>(r) == ranks_.rank()) continue;
+    sent.push_back({static_cast<int>(r), std::as_bytes(std::span(own))});
+    received.push_back({static_cast<int>(r), std::as_writable_bytes(std::span(of))});
+  }
+  ranks_.exchange(sent, received);
+  return all;
 }
 
 void Trainer::require_same_data() {
@@ -109,23 +132,32 @@ void Trainer::require_same_data() {
   }
 }
 
+namespace {
+
+// Those of the first rank, on all.
+Tensors from_first(parallel::Ranks& ranks, const Tensors& tensors, const Device& host) {
+  const std::string bytes = ranks.from_first(ranks.first() ? bytes_of(to_host(tensors, host)) : "");
+  return parse_safetensors(bytes, "rank 0", host).tensors;
+}
+
+}  // namespace
+
 // The first rank has read or begun the run; the others begin with what it has.
 void Trainer::share_run() {
   if (ranks_.alone()) return;
-  const auto share = [&](const Tensors& tensors) {
-    const std::string bytes =
-        ranks_.from_first(ranks_.first() ? bytes_of(to_host(tensors, setup_.host)) : "");
-    return parse_safetensors(bytes, "rank 0", setup_.host).tensors;
-  };
   const std::string state =
       ranks_.from_first(ranks_.first() ? to_value(state_).dump(0) : std::string());
-  const Tensors weights = share(named_tensors(task_.model()));
-  const Tensors steps = share(optimiser_->state());
-  const Tensors averages = ema_ ? share(ema_->state()) : Tensors();
+  if (!ranks_.first()) state_ = run_state_from(schema::parse(state, "rank 0"));
+  share_weights();
+  update_->load_state(from_first(ranks_, optimiser_->state(), setup_.host));
+}
+
+void Trainer::share_weights() {
+  if (ranks_.alone()) return;
+  const Tensors weights = from_first(ranks_, named_tensors(task_.model()), setup_.host);
+  const Tensors averages = ema_ ? from_first(ranks_, ema_->state(), setup_.host) : Tensors();
   if (ranks_.first()) return;
-  state_ = run_state_from(schema::parse(state, "rank 0"));
   load_weights(task_.model(), weights, "rank 0");
-  optimiser_->load_state(steps);
   if (ema_) ema_->load_state(averages);
 }
 
@@ -133,9 +165,9 @@ void Trainer::share_run() {
 // or a network changes by itself what batch norms do not know of.
 void Trainer::require_same_weights() {
   if (ranks_.alone()) return;
-  const std::vector<std::string> hashes =
-      ranks_.gather(hash_of(to_host(named_tensors(task_.model()), setup_.host)) +
-                    hash_of(to_host(optimiser_->state(), setup_.host)));
+  std::string hash = hash_of(to_host(named_tensors(task_.model()), setup_.host));
+  if (!update_->shared_out()) hash += hash_of(to_host(optimiser_->state(), setup_.host));
+  const std::vector<std::string> hashes = ranks_.gather(hash);
   for (std::size_t r = 1; r < hashes.size(); ++r) {
     FOVEA_CHECK(hashes[r] == hashes[0], NumericError,
                 fmt::format("step {}: the weights of rank {} are not those of rank 0; ranks need "
@@ -146,7 +178,8 @@ void Trainer::require_same_weights() {
 
 void Trainer::save() {
   require_same_weights();
-  if (ranks_.first()) write_checkpoint();
+  const Tensors steps = update_->state(setup_.host);
+  if (ranks_.first()) write_checkpoint(steps);
 }
 
 // Each rank knows of those of its own batches.

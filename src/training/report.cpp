@@ -179,7 +179,7 @@ void Trainer::evaluate_chosen(Value& chosen) {
       load_weights(task_.model(), checkpoint.model, (folder / "model.safetensors").string());
       if (ema_) ema_->load_state(checkpoint.ema);
     }
-    share_run();
+    share_weights();
   }
   const std::int64_t step = best ? state_.best->step : state_.step;
   // That of the last step; there is none where nothing was trained.

@@ -6,30 +6,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "training/store/weights.h"
+#include "training/messages.h"
 
 namespace fovea::training {
 namespace {
 
 using parallel::Reader;
 using parallel::Writer;
-
-void write_values(const Tensor& x, Writer& to) {
-  std::string bytes(static_cast<std::size_t>(x.bytes()), '\0');
-  x.download(bytes.data());
-  to.put(static_cast<std::uint8_t>(x.dtype()));
-  to.put(bytes);
-}
-
-Tensor read_values(Reader& from, const Shape& shape, const Device& device) {
-  const auto dtype = static_cast<DType>(from.get<std::uint8_t>());
-  const std::string_view bytes = from.get_text();
-  const Tensor x = Tensor::empty(shape, dtype, device);
-  FOVEA_CHECK(static_cast<std::size_t>(x.bytes()) == bytes.size(), Error,
-              "the networks of two ranks differ");
-  x.upload(bytes.data());
-  return x;
-}
 
 }  // namespace
 
@@ -60,11 +43,11 @@ void SharedResults::write(std::int64_t place, const Result& result, Writer& to) 
     return static_cast<std::uint64_t>(found - buffers_.begin());  // their count: undefined
   };
   to.put(place);
-  write_values(result.loss.sum, to);
+  put_tensor(to, result.loss.sum);
   to.put(static_cast<std::uint64_t>(result.loss.parts.size()));
   for (const auto& [name, value] : result.loss.parts) {
     to.put(name);
-    write_values(value, to);
+    put_tensor(to, value);
   }
   to.put(static_cast<std::uint64_t>(result.moved.size()));
   for (const ops::MovedStatistics& moved : result.moved) {
@@ -72,20 +55,18 @@ void SharedResults::write(std::int64_t place, const Result& result, Writer& to) 
     to.put(number_of(moved.running_var));
     to.put(number_of(moved.batches));
     to.put(moved.momentum);
-    to.put(moved.mean.defined());
-    if (!moved.mean.defined()) continue;
-    write_values(moved.mean, to);
-    write_values(moved.variance, to);
+    put_tensor(to, moved.mean);
+    put_tensor(to, moved.variance);
   }
 }
 
 SharedResults::Result SharedResults::read(Reader& from) const {
   const Device& device = model_.parameters().front().tensor.device();
   Result result;
-  result.loss.sum = read_values(from, {}, device);
+  result.loss.sum = get_tensor(from, device);
   for (auto left = from.get<std::uint64_t>(); left > 0; --left) {
     std::string name(from.get_text());
-    result.loss.parts.emplace_back(std::move(name), read_values(from, {}, device));
+    result.loss.parts.emplace_back(std::move(name), get_tensor(from, device));
   }
   const auto buffer = [&] {
     const auto number = from.get<std::uint64_t>();
@@ -97,10 +78,8 @@ SharedResults::Result SharedResults::read(Reader& from) const {
     moved.running_var = buffer();
     moved.batches = buffer();
     moved.momentum = from.get<double>();
-    if (from.get<bool>()) {
-      moved.mean = read_values(from, moved.running_mean.shape(), device);
-      moved.variance = read_values(from, moved.running_var.shape(), device);
-    }
+    moved.mean = get_tensor(from, device);
+    moved.variance = get_tensor(from, device);
     result.moved.push_back(std::move(moved));
   }
   return result;

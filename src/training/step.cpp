@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "ops/batch_statistics.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 #include "training/shared_results.h"
@@ -38,13 +40,18 @@ std::vector<Task::LossParts> Trainer::forward_backward(const Group& group, std::
   SharedResults results(task_.model(), ranks_);
   std::size_t next = 0;
   for (std::int64_t round = group.begin; round < group.end; round += ranks_.size()) {
-    const bool own =
-        next < group.batches.size() && group.batches[next].number == round + ranks_.rank();
-    if (own) {
+    std::vector<bool> adds;
+    for (std::int64_t number = round; number < round + ranks_.size(); ++number)
+      adds.push_back(std::ranges::binary_search(group.numbers, number));
+    const ops::SharedBatch shared{
+        [&](const std::vector<double>& own) { return gathered(adds, own); },
+        std::ranges::find(adds, true) - adds.begin() == ranks_.rank()};
+    sum_->add(adds, round + ranks_.size() >= group.end, [&] {
+      std::optional<ops::ShareStatistics> sharing;
+      if (setup_.train.sync_batch_norm && !ranks_.alone()) sharing.emplace(shared);
       results.add(group.places[next], micro_batch(group, next, step));
       ++next;
-    }
-    sum_->add(own);
+    });
   }
   sum_->finish();
   return results.finish();
@@ -177,7 +184,7 @@ DryRun Trainer::dry_run() {
       checked(numbers_of(scalars.values)(), scalars.part_names, group, state_.step);
   // A rate of 0 makes the optimiser's state without moving the weights, except for momentum's
   // running means, which are thrown away with this trainer.
-  optimiser_->step(0);
+  update_->step(0);
   optimiser_->zero_grad();
   DryRun report;
   report.parameters = task_.model().parameter_count();

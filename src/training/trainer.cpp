@@ -50,6 +50,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();
   ranks_.set_limit(parallel::Seconds(options.rank_timeout));
+  if (setup_.ranks != nullptr) task_.share_evaluations(*setup_.ranks);
   require_a_micro_batch_each();
   const std::int64_t group = options.grad_accum_steps;
   steps_per_epoch_ = (source_.batches_per_epoch() + group - 1) / group;
@@ -57,7 +58,13 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   FOVEA_CHECK(steps_per_epoch_ > 0 || total_steps_ == 0, ConfigError,
               "dataset: has no batches to train on");
   optimiser_ = optim::make_optimiser(setup_.optimizer, parameters);
-  sum_ = std::make_unique<GradientSum>(optimiser_->parameters(), ranks_);
+  sum_ = std::make_unique<GradientSum>(
+      optimiser_->parameters(), ranks_,
+      GradientSum::Settings{options.gradient_order,
+                            options.gradient_type == "bfloat16" ? parallel::Sent::kBFloat16
+                                                                : parallel::Sent::kFloat32,
+                            setup_.host});
+  update_ = std::make_unique<SharedUpdate>(*optimiser_, ranks_, options.shard_optimizer);
   schedule_ = optim::make_schedule(setup_.schedule, length());
   if (std::string note = frozen_text(task_.model(), options.freeze); !note.empty())
     setup_.notes.push_back("note: " + std::move(note));
@@ -146,7 +153,7 @@ void Trainer::queue_step(Group group) {
   RecordedStep recorded(device_, train.cuda_graphs && ranks_.alone());
   StepScalars scalars = gradients(group);
   settle();
-  optimiser_->step(lr, optim::step_scale(scalars.values, limit));
+  update_->step(lr, optim::step_scale(scalars.values, limit));
   optimiser_->zero_grad();
   if (ema_) ema_->update();
   recorded.finish();

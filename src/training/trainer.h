@@ -26,6 +26,7 @@
 #include "training/options.h"
 #include "training/progress.h"
 #include "training/selection.h"
+#include "training/shared_update.h"
 #include "training/store/checkpoint.h"
 #include "training/store/run_log.h"
 #include "training/store/run_state.h"
@@ -116,11 +117,12 @@ class Trainer {
   /// The micro-batches of one step: so many that follow each other in the plan of an epoch, without
   /// those of which no sample could be read.
   struct Group {
-    std::vector<data::Batch> batches;  // this rank's
-    std::vector<std::int64_t> places;  // of each of them among all of the step
-    std::vector<double> shares;        // how much each of all counts: by its samples
+    std::vector<data::Batch> batches;   // this rank's
+    std::vector<std::int64_t> places;   // of each of them among all of the step
+    std::vector<std::int64_t> numbers;  // of all of the step, in the epoch
+    std::vector<double> shares;         // how much each of them counts: by its samples
     std::int64_t samples = 0;
-    std::int64_t begin = 0, end = 0;  // their numbers in the epoch
+    std::int64_t begin = 0, end = 0;  // of the numbers, those without samples included
     bool empty() const { return shares.empty(); }
   };
 
@@ -140,15 +142,18 @@ class Trainer {
   std::string hash_of_config() const;
   void log_configuration();
   void notify(const std::string& line) const;
-  void write_checkpoint();
+  void write_checkpoint(const std::map<std::string, Tensor>& optimiser_state);
 
   // over_ranks.cpp
   void require_a_micro_batch_each() const;
+  std::vector<std::vector<double>> gathered(const std::vector<bool>& adds,
+                                            const std::vector<double>& own);
   void require_same_data();
   bool stop_requested();
   Group next_group();
   void agree_on(Group& group);
   void share_run();
+  void share_weights();
   void require_same_weights();
   void save();
   std::int64_t skipped_samples();
@@ -233,6 +238,7 @@ class Trainer {
   std::int64_t total_steps_ = 0;
   std::unique_ptr<optim::Optimiser> optimiser_;
   std::unique_ptr<GradientSum> sum_;
+  std::unique_ptr<SharedUpdate> update_;
   std::unique_ptr<optim::Ema> ema_;
   optim::Schedule schedule_;
 

@@ -1,7 +1,6 @@
 // Threads in place of the processes of a run.
 #pragma once
 
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -11,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,8 +21,37 @@ namespace fovea::test {
 /// What has been sent and not yet received.
 struct Mailboxes {
   std::mutex mutex;
-  std::condition_variable arrived;
-  std::map<std::pair<int, int>, std::deque<std::string>> messages;  // by sender and receiver
+  std::map<std::tuple<int, int, int>, std::deque<std::string>>
+      messages;           // by sender, receiver, tag
+  std::size_t bytes = 0;  // of all that was sent
+};
+
+class ThreadExchange final : public parallel::Exchange {
+ public:
+  ThreadExchange(std::shared_ptr<Mailboxes> boxes, int rank,
+                 std::vector<parallel::Incoming> received, int tag)
+      : boxes_(std::move(boxes)), rank_(rank), tag_(tag), received_(std::move(received)) {
+    std::erase_if(received_, [](const parallel::Incoming& one) { return one.bytes.empty(); });
+  }
+  std::vector<int> left() override {
+    const std::scoped_lock lock(boxes_->mutex);
+    std::erase_if(received_, [&](const parallel::Incoming& one) {
+      auto& queue = boxes_->messages[{one.from, rank_, tag_}];
+      if (queue.empty()) return false;
+      if (queue.front().size() != one.bytes.size()) throw Error("a message of another length");
+      std::memcpy(one.bytes.data(), queue.front().data(), one.bytes.size());
+      queue.pop_front();
+      return true;
+    });
+    std::vector<int> peers;
+    for (const parallel::Incoming& one : received_) peers.push_back(one.from);
+    return peers;
+  }
+
+ private:
+  std::shared_ptr<Mailboxes> boxes_;
+  int rank_, tag_;
+  std::vector<parallel::Incoming> received_;
 };
 
 class ThreadTransport final : public parallel::Transport {
@@ -31,30 +60,17 @@ class ThreadTransport final : public parallel::Transport {
       : boxes_(std::move(boxes)), rank_(rank), size_(size) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  std::vector<int> exchange(const std::vector<parallel::Outgoing>& sent,
-                            const std::vector<parallel::Incoming>& received,
-                            parallel::Seconds limit) override {
-    std::unique_lock lock(boxes_->mutex);
+  std::unique_ptr<parallel::Exchange> begin(const std::vector<parallel::Outgoing>& sent,
+                                            const std::vector<parallel::Incoming>& received,
+                                            int tag) override {
+    const std::scoped_lock lock(boxes_->mutex);
     for (const auto& [to, bytes] : sent) {
       if (bytes.empty()) continue;
-      boxes_->messages[{rank_, to}].emplace_back(reinterpret_cast<const char*>(bytes.data()),
-                                                 bytes.size());
+      boxes_->bytes += bytes.size();
+      boxes_->messages[{rank_, to, tag}].emplace_back(reinterpret_cast<const char*>(bytes.data()),
+                                                      bytes.size());
     }
-    boxes_->arrived.notify_all();
-    std::vector<int> missing;
-    const auto end = std::chrono::steady_clock::now() + limit;
-    for (const auto& [from, room] : received) {
-      if (room.empty()) continue;
-      auto& queue = boxes_->messages[{from, rank_}];
-      if (!boxes_->arrived.wait_until(lock, end, [&] { return !queue.empty(); })) {
-        missing.push_back(from);
-        continue;
-      }
-      if (queue.front().size() != room.size()) throw Error("a message of another length");
-      std::memcpy(room.data(), queue.front().data(), room.size());
-      queue.pop_front();
-    }
-    return missing;
+    return std::make_unique<ThreadExchange>(boxes_, rank_, received, tag);
   }
   void leave() override {}
   [[noreturn]] void abort(int) override { std::terminate(); }

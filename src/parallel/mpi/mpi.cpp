@@ -4,12 +4,58 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
-#include <string>
-#include <thread>
+#include <vector>
 
 namespace fovea::parallel {
 namespace {
+
+// A message has at most 2^31 - 1 elements.
+constexpr std::size_t kPiece = std::size_t{1} << 30;
+
+class MpiExchange final : public Exchange {
+ public:
+  MpiExchange(const std::vector<Outgoing>& sent, const std::vector<Incoming>& received, int tag) {
+    const auto in_pieces = [&](int peer, std::size_t bytes, auto&& start) {
+      for (std::size_t at = 0; at < bytes; at += kPiece) {
+        requests_.push_back(MPI_REQUEST_NULL);
+        start(at, static_cast<int>(std::min(kPiece, bytes - at)), &requests_.back());
+        peers_.push_back(peer);
+      }
+    };
+    for (const Incoming& one : received) {
+      in_pieces(one.from, one.bytes.size(), [&](std::size_t at, int count, MPI_Request* request) {
+        MPI_Irecv(one.bytes.data() + at, count, MPI_BYTE, one.from, tag, MPI_COMM_WORLD, request);
+      });
+    }
+    for (const Outgoing& one : sent) {
+      in_pieces(one.to, one.bytes.size(), [&](std::size_t at, int count, MPI_Request* request) {
+        MPI_Isend(one.bytes.data() + at, count, MPI_BYTE, one.to, tag, MPI_COMM_WORLD, request);
+      });
+    }
+  }
+
+  ~MpiExchange() override {
+    for (MPI_Request& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+
+  std::vector<int> left() override {
+    std::vector<int> peers;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      int done = 0;
+      if (requests_[i] != MPI_REQUEST_NULL) MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+      if (requests_[i] != MPI_REQUEST_NULL) peers.push_back(peers_[i]);
+    }
+    return peers;
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+  std::vector<int> peers_;  // of each request
+};
 
 class Mpi final : public Transport {
  public:
@@ -22,74 +68,17 @@ class Mpi final : public Transport {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-
-  std::vector<int> exchange(const std::vector<Outgoing>& sent,
-                            const std::vector<Incoming>& received, Seconds limit) override {
-    std::vector<MPI_Request> requests;
-    std::vector<int> peers;
-    // A message has at most 2^31 - 1 elements.
-    const auto in_pieces = [&](int peer, std::size_t bytes, auto&& start) {
-      for (std::size_t at = 0; at < bytes; at += kPiece) {
-        requests.push_back(MPI_REQUEST_NULL);
-        start(at, static_cast<int>(std::min(kPiece, bytes - at)), &requests.back());
-        peers.push_back(peer);
-      }
-    };
-    for (const Incoming& one : received) {
-      in_pieces(one.from, one.bytes.size(), [&](std::size_t at, int count, MPI_Request* request) {
-        MPI_Irecv(one.bytes.data() + at, count, MPI_BYTE, one.from, kTag, MPI_COMM_WORLD, request);
-      });
-    }
-    for (const Outgoing& one : sent) {
-      in_pieces(one.to, one.bytes.size(), [&](std::size_t at, int count, MPI_Request* request) {
-        MPI_Isend(one.bytes.data() + at, count, MPI_BYTE, one.to, kTag, MPI_COMM_WORLD, request);
-      });
-    }
-    if (complete(requests, limit)) return {};
-    std::set<int> missing;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (requests[i] != MPI_REQUEST_NULL) missing.insert(peers[i]);
-    }
-    return {missing.begin(), missing.end()};
+  std::unique_ptr<Exchange> begin(const std::vector<Outgoing>& sent,
+                                  const std::vector<Incoming>& received, int tag) override {
+    return std::make_unique<MpiExchange>(sent, received, tag);
   }
-
   void leave() override { MPI_Finalize(); }
-
   [[noreturn]] void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::_Exit(code);
   }
 
  private:
-  static constexpr std::size_t kPiece = std::size_t{1} << 30;
-  static constexpr int kTag = 1;
-
-  // False if the limit has passed. (MPI's own waiting has none, and keeps a core busy.)
-  static bool complete(std::vector<MPI_Request>& requests, Seconds limit) {
-    using Clock = std::chrono::steady_clock;
-    constexpr Seconds kMost{1};  // that counts between two looks: a job may have been suspended
-    constexpr int kBusy = 2000;  // looks before it sleeps between them
-    Seconds waited{0};
-    Clock::time_point before = Clock::now();
-    for (int look = 0;; ++look) {
-      int done = 0;
-      for (MPI_Request& request : requests) {
-        if (request != MPI_REQUEST_NULL) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      }
-      if (std::ranges::all_of(requests, [](MPI_Request r) { return r == MPI_REQUEST_NULL; }))
-        return true;
-      const Clock::time_point now = Clock::now();
-      waited += std::min(Seconds(now - before), kMost);
-      before = now;
-      if (waited > limit) return false;
-      if (look < kBusy) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      }
-    }
-  }
-
   int rank_ = 0;
   int size_ = 1;
 };

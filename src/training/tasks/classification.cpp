@@ -110,25 +110,30 @@ void Classification::check_attention() {
   const bool training = model().training();
   model().train(false);
   const data::Batch batch = source().one(part, 0);
-  explain::AttentionSample(attention_, 1).add(model(), input_of(batch), batch.at("label"));
+  explain::AttentionSample(attention_, 1).add(model(), batch.at(input_name()), batch.at("label"));
   model().train(training);
 }
 
-const Tensor& Classification::input_of(const data::Batch& batch) const {
-  return batch.at(models::info_of(model().interface()).reads.front().name);
+const std::string& Classification::input_name() const {
+  return models::info_of(model().interface()).reads.front().name;
 }
 
 // Those of a batch that are looked at, in one pass.
-void Classification::sample_attention(const data::Batch& batch, explain::AttentionSample& to) {
+void Classification::sample_attention(data::Split split, const data::Batch& batch,
+                                      explain::AttentionSample& to) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < batch.indices.size(); ++i) {
+    if (to.wants(batch.indices[i])) places.push_back(i);
+  }
+  if (places.empty()) return;
+  // (What another rank has read is read again.)
+  const data::Batch whole = batch.has(input_name()) ? batch : source().these(split, batch.indices);
   std::vector<Tensor> looked_at;
   std::vector<std::int64_t> labels;
-  for (std::size_t i = 0; i < batch.indices.size(); ++i) {
-    if (!to.wants(batch.indices[i])) continue;
-    const auto place = static_cast<std::int64_t>(i);
-    looked_at.push_back(ops::slice(input_of(batch), 0, place, 1));
+  for (const std::size_t i : places) {
+    looked_at.push_back(ops::slice(whole.at(input_name()), 0, static_cast<std::int64_t>(i), 1));
     labels.push_back(batch.at("label").host_values<std::int64_t>()[i]);
   }
-  if (looked_at.empty()) return;
   const Tensor inputs = ops::concat(looked_at, 0);
   to.add(model(), inputs, Tensor::from(labels, {inputs.size(0)}, inputs.device()));
 }
@@ -164,7 +169,7 @@ Classification::Evaluation Classification::evaluate(data::Split split,
     result.confusion.add(truth, predicted);
     width = logits.size(1);
     // (A mean of several networks attends to nothing.)
-    if (!attention_.empty() && !has_members()) sample_attention(batch, attention);
+    if (!attention_.empty() && !has_members()) sample_attention(split, batch, attention);
     if (keep_logits) append(logits_of_all, ops::cast(logits, DType::kFloat32).host_values<float>());
   });
   const auto order = ascending(result.indices);

@@ -66,8 +66,8 @@ class Classification : public Task {
 
   Loss loss_;
   void check_attention();
-  void sample_attention(const data::Batch& batch, explain::AttentionSample& to);
-  const Tensor& input_of(const data::Batch& batch) const;
+  void sample_attention(data::Split split, const data::Batch& batch, explain::AttentionSample& to);
+  const std::string& input_name() const;
 
   std::vector<std::string> asked_;      // names of scores
   std::vector<std::string> attention_;  // of explain::attention_metrics()

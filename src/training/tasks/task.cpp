@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "training/messages.h"
 
 namespace fovea::training {
 namespace {
@@ -219,10 +220,44 @@ void Task::for_each_batch(data::Split split, const std::optional<NoiseLevel>& no
   check_split(split);
   FOVEA_CHECK(members_.empty() || !noise, ConfigError,
               "several runs: are scored without noise; expected one run, or --no-noise");
+  if (ranks_ != nullptr && !ranks_->alone()) return share_batches(split, noise, visit);
   source_->each_batch(split, noise, [&](const data::Batch& given) {
     const data::Batch batch = changed(given);
     visit(batch, infer(split, batch));
   });
+}
+
+// In rounds: each rank makes one batch, then all visit those of all ranks, one after the other, so
+// that no more than two outputs are in memory.
+void Task::share_batches(data::Split split, const std::optional<NoiseLevel>& noise,
+                         const VisitOutputs& visit) {
+  const std::int64_t ranks = ranks_->size();
+  const std::string& read = models::info_of(model_.interface()).reads.front().name;
+  std::int64_t rounds = 0;  // that are over
+  const auto round = [&](const data::Batch* batch, const models::Outputs& own) {
+    const std::string bytes = batch != nullptr ? evaluated_bytes(*batch, own, read) : "";
+    for (int r = 0; r < ranks_->size(); ++r) {
+      const std::string of = ranks_->from(r, bytes);
+      if (of.empty()) continue;
+      if (r == ranks_->rank()) {
+        visit(*batch, own);
+      } else {
+        const auto [seen, said] = evaluated_from(of, host(), device_);
+        visit(seen, said);
+      }
+    }
+    ++rounds;
+  };
+  const std::int64_t batches =
+      source_->each_batch(split, noise,
+                          [&](const data::Batch& given) {
+                            while (rounds < given.number / ranks)
+                              round(nullptr, {});  // none of its samples was read
+                            const data::Batch batch = changed(given);
+                            round(&batch, infer(split, batch));
+                          },
+                          {.group = ranks, .ranks = ranks, .rank = ranks_->rank()});
+  while (rounds * ranks < batches) round(nullptr, {});
 }
 
 void Task::set_members(std::vector<Task*> members) {

@@ -13,6 +13,7 @@
 #include "metrics/cases.h"
 #include "metrics/detection/objects.h"
 #include "models/model.h"
+#include "parallel/ranks.h"
 #include "training/batch_source.h"
 #include "training/decoding_options.h"
 #include "training/inference/choose_postprocessing.h"
@@ -105,6 +106,10 @@ class Task {
   /// other tasks, unless there are none, and FileError for files.
   virtual void set_questions(const std::vector<schema::Component>& sets);
 
+  /// The processes that share evaluations from now on: each runs the network on its part of the
+  /// batches, and all see what it said of every one. They outlive this.
+  void share_evaluations(parallel::Ranks& ranks) { ranks_ = &ranks; }
+
   /// What evaluations give the network in place of their batches, from now on; reports show it too.
   using InputChange = std::function<data::Batch(const data::Batch&)>;
   void change_inputs(InputChange change) { change_ = std::move(change); }
@@ -188,8 +193,9 @@ class Task {
   /// of masks.
   using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
   using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
-  /// Every batch of a split, in any order, with the network's output on the host and with noise on
-  /// every sample if asked for. Throws ConfigError for a split that is not there.
+  /// Every batch of a split, in order, with the network's output on the host and with noise on
+  /// every sample if asked for. Of a batch that another rank has read, what the network reads first
+  /// is missing. Throws ConfigError for a split that is not there.
   void for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                       const VisitOutputs& visit);
   void check_split(data::Split split) const;
@@ -199,6 +205,8 @@ class Task {
   }
 
  private:
+  void share_batches(data::Split split, const std::optional<NoiseLevel>& noise,
+                     const VisitOutputs& visit);
   data::Batch changed(const data::Batch& batch) const { return change_ ? change_(batch) : batch; }
 
   models::Model& model_;
@@ -209,6 +217,7 @@ class Task {
   std::unique_ptr<const Inferer> inferer_;
   InputChange change_;  // null: none
   std::vector<Task*> members_;
+  parallel::Ranks* ranks_ = nullptr;  // null: one process
 };
 
 /// log(p / largest p) of probabilities (b, classes, ...), which keeps their last bits apart, and

@@ -56,7 +56,7 @@ TEST_CASE("effect: runs that differ in all settings without effect give equal we
         "train.log_every=1", "train.checkpoint_every=2", "train.checkpoint_every_steps=1",
         "train.keep_every=1", "train.threads=2", "train.cuda_graphs=true",
         "train.detect_anomaly=true", "train.tensorboard=false", "train.rank_timeout=60",
-        "cost_img_size=[16,16]"})
+        "train.shard_optimizer=true", "cost_img_size=[16,16]"})
     other.emplace_back(setting);
   const schema::Value a = settled(plain);
   const schema::Value b = settled(other);

@@ -9,8 +9,10 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "experiment/run/runner.h"
 #include "schema/json/parse.h"
+#include "schema/load.h"
 #include "tests/experiment/fixture.h"
 #include "tests/parallel/threads.h"
 #include "tests/support/paths.h"
@@ -69,6 +71,78 @@ TEST_CASE("ranks: any number of them leaves the files of one process", "[experim
     INFO(ranks);
     CHECK(bytes_of_ranks(config, ranks) == expected);
   }
+}
+
+TEST_CASE("ranks: rounded gradients are the same for any number of them", "[experiment]") {
+  const Folder folder("ranks");
+  const schema::Value config = config_of(digits(kVit, R"(, "gradient_type": "bfloat16")"));
+  train(config, "alone", nullptr);
+  const std::string expected = fovea::test::run_bytes("alone");
+  for (const int ranks : {1, 3}) CHECK(bytes_of_ranks(config, ranks) == expected);
+  const schema::Value exact = config_of(digits(kVit));
+  train(exact, "exact", nullptr);
+  CHECK(fovea::test::run_bytes("exact") != expected);
+}
+
+TEST_CASE("ranks: that add their own gradients first are deterministic", "[experiment]") {
+  const Folder folder("ranks");
+  const schema::Value config = config_of(digits(kVit, R"(, "gradient_order": "ranks")"));
+  train(config, "alone", nullptr);
+  const std::string of_two = bytes_of_ranks(config, 2);
+  std::filesystem::rename("run-2", "first");
+  CHECK(bytes_of_ranks(config, 2) == of_two);
+  CHECK(of_two != fovea::test::run_bytes("alone"));  // (g0 + g2) + g1
+  CHECK(bytes_of_ranks(config, 3) == fovea::test::run_bytes("alone"));
+}
+
+TEST_CASE("ranks: batch norms over them see the batch of one process", "[experiment]") {
+  const Folder folder("ranks");
+  // One batch of 12 samples, or three of 4 that are normalised together.
+  const auto losses = [&](std::int64_t batch, int ranks) {
+    schema::Value config = config_of(digits(kResnet, R"(, "sync_batch_norm": true)"));
+    schema::set_path(config, "train.batch_size", batch);
+    schema::set_path(config, "train.grad_accum_steps", 12 / batch);
+    fovea::test::run_ranks(
+        ranks, [&](parallel::Ranks& own) { train(config, fmt::format("run-{}", ranks), &own); });
+    return schema::parse(io::read_text(fmt::format("run-{}/summary.json", ranks)), "summary")
+        .at("metrics")
+        .at("test")
+        .at("loss")
+        .as_double();
+  };
+  const double whole = losses(12, 1);
+  CHECK(losses(4, 3) == Approx(whole).epsilon(1e-3));
+}
+
+TEST_CASE("ranks: the optimiser's state shared out gives the same files", "[experiment]") {
+  const Folder folder("ranks");
+  const char* network = GENERATE(kResnet, kVit);
+  const schema::Value config = config_of(digits(network, R"(, "shard_optimizer": true)"));
+  train(config, "alone", nullptr);
+  for (const int ranks : {2, 3})
+    CHECK(bytes_of_ranks(config, ranks) == fovea::test::run_bytes("alone"));
+  // It goes on with another number, and with one process.
+  std::atomic<bool> stop = true;
+  const auto part = [&](int size, bool resume, bool stops) {
+    fovea::test::run_ranks(size, [&](parallel::Ranks& ranks) {
+      RunOptions options;
+      options.folder = "parts";
+      options.threads = 1;
+      options.resume = resume;
+      options.ranks = &ranks;
+      if (stops) options.stop = &stop;
+      Run run(config, options);
+      try {
+        run.train();
+      } catch (const Interrupted&) {
+      }
+    });
+  };
+  part(3, false, true);
+  part(2, true, true);
+  part(1, true, true);
+  part(3, true, false);
+  CHECK(fovea::test::run_bytes("parts") == fovea::test::run_bytes("alone"));
 }
 
 TEST_CASE("ranks: a run goes on with another number of them", "[experiment]") {

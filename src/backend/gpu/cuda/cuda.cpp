@@ -171,9 +171,7 @@ class CudaRuntime final : public Runtime {
     use();
     recording_->end_stretch();
   }
-  static cudaEvent_t event_of(const Moment& moment) {
-    return static_cast<const Event*>(moment.event.get())->get();
-  }
+  static cudaEvent_t event_of(const Moment& moment) { return cuda_event(moment); }
   static void* address(const Buffer& buffer) {
     return reinterpret_cast<std::byte*>(buffer.memory) + buffer.offset;
   }
@@ -206,6 +204,10 @@ std::vector<std::string> cuda_devices() {
                                 static_cast<double>(properties.totalGlobalMem) / (1 << 30)));
   }
   return lines;
+}
+
+CUevent_st* cuda_event(const Moment& moment) {
+  return static_cast<const Event*>(moment.event.get())->get();
 }
 
 Device make_cuda(int index, bool allow_tf32) {
