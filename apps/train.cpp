@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 #include <optional>
 
+#include "backend/devices.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
@@ -19,6 +21,7 @@
 #include "experiment/run/summary.h"
 #include "experiment/tables/row_errors.h"
 #include "parallel/mpi/mpi.h"
+#include "parallel/nccl/nccl.h"
 #include "parallel/ranks.h"
 #include "schema/load.h"
 #include "visualise/plots/curves.h"
@@ -153,6 +156,16 @@ void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>
   fmt::print("{}\nrun    {}\n", training::weights_text(summary), out);
 }
 
+// Each rank of a machine has a card of its own there, where the experiment names none.
+Device own_card(const schema::Value& config, int threads) {
+  const schema::Value& train = config.at("train");
+  std::int64_t cards = 0;
+  for (const DeviceInfo& device : list_devices()) cards += device.name.starts_with("cuda") ? 1 : 0;
+  const std::int64_t card = parallel::launched_local_rank() % std::max<std::int64_t>(1, cards);
+  return make_device(card == 0 ? "cuda" : fmt::format("cuda:{}", card), threads,
+                     train.at("allow_tf32").as_bool());
+}
+
 // The first rank alone speaks and writes.
 int train(Arguments& args, const apps::Common& common, parallel::Ranks& ranks) {
   apps::install_stop_handlers("train", !ranks.first());
@@ -174,6 +187,8 @@ int train(Arguments& args, const apps::Common& common, parallel::Ranks& ranks) {
   options.overfit = args.overfit;
   options.init = initial_weights(args);
   options.ranks = &ranks;
+  if (!ranks.alone() && config.at("train").at("device").as_string() == "cuda")
+    options.device = own_card(config, args.threads);
   options.progress = &progress;
   options.stop = &apps::stop_requested();
   experiment::Run run(config, options);
@@ -238,11 +253,16 @@ int main(int argc, char** argv) {
   parallel::Ranks ranks;
   program.on_failure(
       [&](const auto& say, int code) { return apps::end_of_rank(ranks, say, code); });
-  return program.run(argc, argv, [&] {
+  apps::OneSpeaks one_speaks(parallel::launched_rank());  // of a wrong option
+  const int code = program.run(argc, argv, [&] {
+    one_speaks.end();
     ranks = parallel::Ranks(parallel::join());
-    const int code = train(args, program.common, ranks);
+    ranks.set_links(parallel::open_nccl);
+    const int trained = train(args, program.common, ranks);
     ranks.meet();
     ranks.leave();
-    return code;
+    return trained;
   });
+  if (code != 0) one_speaks.failed();
+  return code;
 }

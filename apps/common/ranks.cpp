@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <iostream>
 #include <thread>
 
 #include "common/app.h"
@@ -19,6 +20,24 @@ void let_lower_ranks_speak(int rank) {
 }
 
 }  // namespace
+
+OneSpeaks::OneSpeaks(int rank) : rank_(rank), silent_(rank > 0) {
+  if (!silent_) return;
+  out_ = std::cout.rdbuf(&nowhere_);
+  err_ = std::cerr.rdbuf(&nowhere_);
+}
+
+void OneSpeaks::end() {
+  if (!silent_) return;
+  std::cout.rdbuf(out_);
+  std::cerr.rdbuf(err_);
+  silent_ = false;
+}
+
+OneSpeaks::~OneSpeaks() {
+  end();
+  if (failed_) let_lower_ranks_speak(rank_);
+}
 
 int end_of_rank(parallel::Ranks& ranks, const std::function<void(const std::string&)>& say,
                 int code) {

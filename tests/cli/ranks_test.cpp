@@ -90,6 +90,13 @@ TEST_CASE("ranks: an error is one line", "[cli]") {
       shell(folder, "mpirun -q -n 2 fovea train tiny.json --set train.epoch=1 --quiet");
   CHECK(wrong.code == 2);
   CHECK(count_lines(wrong.err) == 1);
+  const CliResult option = shell(folder, "mpirun -q -n 3 fovea train tiny.json --epoch 1");
+  CHECK(option.code != 0);
+  CHECK(count_lines(option.err) == 1);
+  CHECK_THAT(option.err, Catch::Contains("--epoch"));
+  const CliResult help = shell(folder, "mpirun -q -n 3 fovea train --help");
+  CHECK(help.code == 0);
+  CHECK(help.out == shell(folder, "fovea train --help").out);
   const CliResult one_of_them = shell(
       folder,
       "mpirun -q -n 2 bash -c 'exec fovea train tiny.json --out run --quiet --threads 1 --set "
