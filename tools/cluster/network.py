@@ -89,6 +89,16 @@ class Network:
         for host in range(self.hosts):
             subprocess.run(["ip", "netns", "delete", namespace(self.pid, host)], stderr=subprocess.DEVNULL)
 
+    def end_processes(self):
+        """All that runs on the hosts."""
+        for host in range(self.hosts):
+            found = subprocess.run(["ip", "netns", "pids", namespace(self.pid, host)], capture_output=True, text=True)
+            for pid in found.stdout.split():
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
     def take(self, end):
         while True:
             try:
@@ -144,6 +154,7 @@ def main():
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command or not 1 <= args.hosts <= 250:
         parser.error("expected a command behind --, and 1 to 250 hosts")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Network(args.hosts, args.delay_ms / 1e3, args.loss, args.seed) as network:
         def stall(*_):
             network.stalled = not network.stalled
@@ -160,21 +171,12 @@ def main():
                   'hostname host0 && exec "$@"', "sh", *command]
         child = subprocess.Popen(inside, env=environment, start_new_session=True)
         end = time.monotonic() + args.limit
-        while child.poll() is None and time.monotonic() < end:
-            network.serve(0.2)
-        late = child.poll() is None
         try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        # Whatever the command has left on the hosts.
-        for host in range(args.hosts):
-            found = subprocess.run(["ip", "netns", "pids", namespace(network.pid, host)], capture_output=True, text=True)
-            for pid in found.stdout.split():
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            while child.poll() is None and time.monotonic() < end:
+                network.serve(0.2)
+        finally:
+            late = child.poll() is None
+            network.end_processes()
         print(f"network: {network.passed} packets passed, {network.lost} lost", file=sys.stderr)
         if late:
             print(f"network: ended after the limit of {args.limit:g} s", file=sys.stderr)

@@ -1,9 +1,23 @@
 #include "parallel/mpi/mpi.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <mpi.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace fovea::parallel {
@@ -57,9 +71,68 @@ class MpiExchange final : public Exchange {
   std::vector<int> peers_;  // of each request
 };
 
+// Ends this process where MPI itself waits for others without a limit.
+class Watch {
+ public:
+  Watch(Seconds limit, std::string message, int code)
+      : thread_([this, limit, message = std::move(message), code] {
+          std::unique_lock lock(mutex_);
+          if (over_.wait_for(lock, limit, [&] { return is_over_; })) return;
+          std::fputs(message.c_str(), stderr);
+          std::_Exit(code);
+        }) {}
+  ~Watch() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_all();
+    thread_.join();
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+constexpr Seconds kStart{600}, kEnd{600}, kAbort{20};
+
+// mpirun waits for its daemons on other hosts before it ends, for ever where a dead network keeps
+// them from answering. So a process of our own ends it some time after an abort. It may do no more
+// than calls of the system: it is a copy of a process with threads.
+void end_launcher_later() {
+  constexpr unsigned kPatience = 15;  // seconds
+  constexpr std::array<std::string_view, 4> kLaunchers = {"mpirun", "mpiexec", "orterun",
+                                                          "prterun"};
+  const pid_t launcher = ::getppid();
+  // Readable until this process of that number has ended, whatever gets the number next.
+  const std::string place = "/proc/" + std::to_string(launcher);
+  const int process = ::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::string name;
+  std::ifstream(place + "/comm") >> name;
+  if (process < 0 || std::ranges::find(kLaunchers, name) == kLaunchers.end()) return;
+  if (::fork() != 0) return;
+  ::setsid();
+  for (int fd = 0; fd < 1024; ++fd) {  // so that nobody waits for what it might print
+    if (fd != process) ::close(fd);
+  }
+  ::sleep(kPatience);
+  // (SIGTERM would let it try the same again, or crash.)
+  if (::faccessat(process, "comm", F_OK, 0) == 0) ::kill(launcher, SIGKILL);
+  ::_exit(0);
+}
+
 class Mpi final : public Transport {
  public:
   Mpi() {
+    const Watch watch(kStart,
+                      fmt::format("rank {}: the other ranks did not begin within {:.0f} s\n",
+                                  launched_rank(), kStart.count()),
+                      1);
     int given = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -72,8 +145,17 @@ class Mpi final : public Transport {
                                   const std::vector<Incoming>& received, int tag) override {
     return std::make_unique<MpiExchange>(sent, received, tag);
   }
-  void leave() override { MPI_Finalize(); }
+  void leave() override {
+    const Watch watch(kEnd,
+                      fmt::format("rank {}: all is written, and the other ranks did not end within "
+                                  "{:.0f} s\n",
+                                  rank_, kEnd.count()),
+                      1);
+    MPI_Finalize();
+  }
   [[noreturn]] void abort(int code) override {
+    end_launcher_later();
+    const Watch watch(kAbort, "", code);
     MPI_Abort(MPI_COMM_WORLD, code);
     std::_Exit(code);
   }
