@@ -155,5 +155,5 @@ TEST_CASE("ranks: commands of docs/cluster.md run", "[cli][documentation]") {
     INFO(line << "\n" << result.err);
     CHECK(result.code == 0);
   }
-  CHECK(commands == 2);
+  CHECK(commands == 3);
 }

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -105,7 +106,7 @@ constexpr Seconds kStart{600}, kEnd{600}, kAbort{20};
 // them from answering. So a process of our own ends it some time after an abort. It may do no more
 // than calls of the system: it is a copy of a process with threads.
 void end_launcher_later() {
-  constexpr unsigned kPatience = 15;  // seconds
+  constexpr int kLooks = 150;  // of a tenth of a second between them
   constexpr std::array<std::string_view, 4> kLaunchers = {"mpirun", "mpiexec", "orterun",
                                                           "prterun"};
   const pid_t launcher = ::getppid();
@@ -120,9 +121,12 @@ void end_launcher_later() {
   for (int fd = 0; fd < 1024; ++fd) {  // so that nobody waits for what it might print
     if (fd != process) ::close(fd);
   }
-  ::sleep(kPatience);
-  // (SIGTERM would let it try the same again, or crash.)
-  if (::faccessat(process, "comm", F_OK, 0) == 0) ::kill(launcher, SIGKILL);
+  constexpr timespec kBetween{0, 100'000'000};
+  for (int look = 0; look < kLooks; ++look) {
+    ::nanosleep(&kBetween, nullptr);
+    if (::faccessat(process, "comm", F_OK, 0) != 0) ::_exit(0);  // it has ended by itself
+  }
+  ::kill(launcher, SIGKILL);  // (SIGTERM would let it try the same again, or crash.)
   ::_exit(0);
 }
 
