@@ -2,10 +2,14 @@
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
+#include "backend/backend.h"
 #include "backend/devices.h"
 #include "optim/registry.h"
 #include "training/parameters.h"
 #include "training/tasks/task_registry.h"
+
+#include <chrono>
+#include <utility>
 
 namespace fovea::experiment {
 
@@ -29,20 +33,51 @@ TrainingStep::TrainingStep(const Experiment& e, const Device& device,
   optimiser_ = optim::make_optimiser(e.optimizer, training::parameters_of(*model_));
 }
 
-Tensor TrainingStep::operator()() {
+void TrainingStep::begin() {
   if (!model_->training()) model_->train(true);
   task_->set_random(RandomStream(1).fork(number_++));
   optimiser_->zero_grad();
-  RecordedStep recorded(device_, graphs_);
+}
+
+Tensor TrainingStep::forward() {
   const std::int64_t start = in_use();
-  const Tensor loss = task_->loss(batch_);
+  Tensor loss = task_->loss(batch_);
   saved_bytes_ = in_use() - start;
+  return loss;
+}
+
+// At rate 0 the weights stay what they are: one batch seen again and again would soon be known by
+// heart, and gradients too small to be normal numbers make processors many times slower.
+void TrainingStep::update() { optimiser_->step(update_ ? optimiser_->base_lr() : 0); }
+
+Tensor TrainingStep::operator()() {
+  begin();
+  RecordedStep recorded(device_, graphs_);
+  const Tensor loss = forward();
   autograd::backward(loss);
-  // At rate 0 the weights stay what they are: one batch seen again and again would soon be known by
-  // heart, and gradients too small to be normal numbers make processors many times slower.
-  optimiser_->step(update_ ? optimiser_->base_lr() : 0);
+  update();
   recorded.finish();
   return loss.detach();
+}
+
+StepTimes TrainingStep::timed() {
+  using Clock = std::chrono::steady_clock;
+  begin();
+  device_.synchronize();
+  auto last = Clock::now();
+  const auto lap = [&] {
+    device_.synchronize();
+    const auto now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last, now)).count();
+  };
+  StepTimes times;
+  const Tensor loss = forward();
+  times.forward_s = lap();
+  autograd::backward(loss);
+  times.backward_s = lap();
+  update();
+  times.update_s = lap();
+  return times;
 }
 
 models::Outputs TrainingStep::infer() {

@@ -15,6 +15,11 @@ struct StepSettings {
   bool update = false;          // learn; else every step does the same work at a rate of 0
 };
 
+/// Seconds of the parts of a step.
+struct StepTimes {
+  double forward_s = 0, backward_s = 0, update_s = 0;
+};
+
 /// Forward, loss, backward and update of an experiment's task. No data set is read beyond its
 /// sizes.
 class TrainingStep {
@@ -25,6 +30,8 @@ class TrainingStep {
 
   /// Returns the loss before the update.
   Tensor operator()();
+  /// The same part by part, each waited for, and so never as a graph of kernels.
+  StepTimes timed();
   /// The forward pass alone, without gradients.
   models::Outputs infer();
   /// The loss of what infer() gave.
@@ -44,6 +51,9 @@ class TrainingStep {
   std::int64_t saved_bytes() const { return saved_bytes_; }
 
  private:
+  void begin();
+  Tensor forward();
+  void update();
   std::int64_t in_use() const { return device_.allocator().stats().bytes_in_use; }
 
   Device device_;
