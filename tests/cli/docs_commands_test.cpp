@@ -71,6 +71,7 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea explain runs/vit --input 7 --method rollout --set-heads",
       "fovea eval runs/vit --set-heads",
       "fovea inspect attention runs/dgvit",
+      "mpirun -n 2 fovea bench --network",
       "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/devices.md",

@@ -23,7 +23,7 @@ struct Mailboxes {
   std::mutex mutex;
   std::map<std::tuple<int, int, int>, std::deque<std::string>>
       messages;           // by sender, receiver, tag
-  std::size_t bytes = 0;  // of all that was sent
+  std::size_t bytes = 0, count = 0;  // of all that was sent
 };
 
 class ThreadExchange final : public parallel::Exchange {
@@ -67,6 +67,7 @@ class ThreadTransport final : public parallel::Transport {
     for (const auto& [to, bytes] : sent) {
       if (bytes.empty()) continue;
       boxes_->bytes += bytes.size();
+      boxes_->count += 1;
       boxes_->messages[{rank_, to, tag}].emplace_back(reinterpret_cast<const char*>(bytes.data()),
                                                       bytes.size());
     }
@@ -81,8 +82,8 @@ class ThreadTransport final : public parallel::Transport {
 };
 
 /// Runs `body` once for each rank, and rethrows what the first of them threw.
-inline void run_ranks(int size, const std::function<void(parallel::Ranks&)>& body) {
-  const auto boxes = std::make_shared<Mailboxes>();
+inline void run_ranks(int size, const std::function<void(parallel::Ranks&)>& body,
+                      const std::shared_ptr<Mailboxes>& boxes = std::make_shared<Mailboxes>()) {
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
   {
     std::vector<std::jthread> threads;

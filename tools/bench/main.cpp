@@ -1,24 +1,30 @@
-// bench: time, memory and profile of one step of an experiment.
+// bench: time, memory and profile of one step of an experiment; the network between ranks.
 
 #include <iostream>
 
 #include "backend/devices.h"
+#include "base/error.h"
 #include "bench/bench.h"
 #include "bench/decode.h"
+#include "bench/network.h"
 #include "common/app.h"
+#include "common/ranks.h"
+#include "parallel/mpi/mpi.h"
+#include "parallel/ranks.h"
 
 int main(int argc, char** argv) {
   using namespace fovea;
   apps::Program program(
       "bench",
-      "Times one step of an experiment on random data.\n\n"
-      "Example: fovea bench experiments/smoke/dgvit.json --steps 20 --threads 2\n");
+      "Times one step of an experiment on random data, or the network between ranks.\n\n"
+      "Example: fovea bench experiments/smoke/dgvit.json --steps 20 --threads 2\n"
+      "         mpirun -n 2 fovea bench --network\n");
   std::string path;
   std::vector<std::string> overrides;
   bench::Settings settings;
   int threads = 0;
   apps::Options cli = program.options();
-  cli.add_option("EXPERIMENT", path, "experiment file").required().value("EXPERIMENT");
+  cli.add_option("EXPERIMENT", path, "experiment file").value("EXPERIMENT");
   program.add_overrides(overrides);
   const apps::Option steps = cli.add_option("--steps", settings.steps, "timed steps").positive();
   const apps::Option warm_up =
@@ -57,9 +63,29 @@ int main(int argc, char** argv) {
   for (const apps::Option& other :
        {steps, warm_up, batch_size, infer, attention, ffn, tokens, init, inputs})
     decode.excludes(other);
+  bool network = false;
+  apps::Option of_network = cli.add_flag(
+      "--network", network,
+      "bandwidth and latency between ranks that mpirun has started, as words for fovea "
+      "inspect --forecast");
+  for (const apps::Option& other :
+       {steps, warm_up, batch_size, infer, attention, ffn, tokens, init, inputs, decode})
+    of_network.excludes(other);
   cli.add_flag("--no-profile", no_profile, "leave out the share of every operation");
   program.add_json();
+  parallel::Ranks ranks;
+  program.on_failure(
+      [&](const auto& say, int code) { return apps::end_of_rank(ranks, say, code); });
   return program.run(argc, argv, [&] {
+    FOVEA_CHECK(network == path.empty(), ConfigError,
+                network ? "--network takes no experiment file"
+                        : "no experiment file given; see fovea bench --help");
+    if (network) {
+      ranks = parallel::Ranks(parallel::join());
+      std::cout << bench::network_words(ranks, program.common.json);
+      ranks.leave();
+      return 0;
+    }
     if (attention_only) settings.part = bench::Part::kAttention;
     if (ffn_only) settings.part = bench::Part::kFfn;
     settings.profile = !no_profile;
