@@ -13,6 +13,7 @@
 #include "inspect/augment.h"
 #include "inspect/curves.h"
 #include "inspect/dataset.h"
+#include "inspect/forecast.h"
 #include "inspect/magnitude.h"
 #include "inspect/model_file.h"
 #include "inspect/network.h"
@@ -36,6 +37,7 @@ struct Arguments {
   bool devices = false;
   int depth = 3;
   bool profile = false;
+  std::vector<std::string> forecast;  // words; none: not asked for
   apps::AcrossDepthArguments across_depth;
   apps::CurvesArguments curves;
   apps::RobustnessArguments robustness;
@@ -67,9 +69,14 @@ schema::Value load(const std::string& file, const std::vector<std::string>& over
 int inspect_experiment(const Arguments& args, bool json) {
   FOVEA_CHECK(!args.experiment.empty(), ConfigError,
               "no experiment file given; see fovea inspect --help");
-  if (training::is_model_file(args.experiment))
+  if (training::is_model_file(args.experiment)) {
+    FOVEA_CHECK(args.forecast.empty(), ConfigError,
+                args.experiment + ": is no experiment file; --forecast needs one");
     return apps::print_model_file(args.experiment, json);
+  }
   if (!args.across_depth.blocks.empty()) {
+    FOVEA_CHECK(args.forecast.empty(), ConfigError,
+                "--forecast and --across-depth exclude each other");
     const auto variation = [&](const std::vector<std::string>& more) {
       std::vector<std::string> overrides = args.overrides;
       overrides.insert(overrides.end(), more.begin(), more.end());
@@ -79,6 +86,7 @@ int inspect_experiment(const Arguments& args, bool json) {
     return apps::draw_across_depth(variation, args.across_depth, json);
   }
   const schema::Value resolved = load(args.experiment, args.overrides);
+  if (!args.forecast.empty()) return apps::print_forecast(resolved, args.forecast, json);
   return args.profile ? apps::profile_step(resolved, json)
                       : apps::summarise(resolved, args.depth, json);
 }
@@ -94,8 +102,10 @@ void add_options(apps::Options cli, Arguments& args) {
   cli.add_flag("--devices", args.devices,
                "where experiments can run on this machine (train.device)");
   cli.add_option("--depth", args.depth, "levels of modules to show").range(0, 100);
-  cli.add_flag("--profile", args.profile,
-               "time and memory of a training step by operation, on random inputs");
+  const apps::Option profile =
+      cli.add_flag("--profile", args.profile,
+                   "time and memory of a training step by operation, on random inputs");
+  apps::add_forecast(cli, args.forecast).excludes(profile);
   apps::add_across_depth(cli, args.across_depth);
 }
 
@@ -107,6 +117,7 @@ int main(int argc, char** argv) {
       "Shows what an experiment is made of: parameters, multiply-adds, output shapes, memory.\n\n"
       "Example: fovea inspect experiments/smoke/dgvit.json --set model.depth=2\n"
       "         fovea inspect experiments/smoke/dgvit.json --profile\n"
+      "         fovea inspect experiments/smoke/dgvit.json --forecast 'gpus=64 net=400G'\n"
       "         fovea inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
       "         fovea inspect dataset experiments/smoke/dgvit.json\n"
       "         fovea inspect dataset experiments/smoke/dformer.json --plan\n"

@@ -76,6 +76,21 @@ TEST_CASE("ranks: mpirun leaves the bits of one process", "[cli]") {
   }
 }
 
+TEST_CASE("ranks: the network is measured as words of a forecast", "[cli]") {
+  if (!can_run()) return;
+  const TestFolder folder("ranks");
+  tiny(folder);
+  const CliResult result =
+      shell(folder,
+            "words=$(mpirun -q -n 3 fovea bench --network | sed 's/^3 ranks: //')\n"
+            "fovea inspect tiny.json --json --forecast \"ranks=3 $words\" --set train.threads=1");
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const auto forecast = nlohmann::json::parse(result.out);
+  CHECK(forecast["net_bytes_per_s"].get<double>() > 1e6);
+  CHECK(forecast["latency_s"].get<double>() < 1);
+}
+
 TEST_CASE("ranks: an error is one line", "[cli]") {
   if (!can_run()) return;
   const TestFolder folder("ranks");

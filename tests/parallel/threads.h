@@ -22,7 +22,7 @@ namespace fovea::test {
 struct Mailboxes {
   std::mutex mutex;
   std::map<std::tuple<int, int, int>, std::deque<std::string>>
-      messages;           // by sender, receiver, tag
+      messages;                      // by sender, receiver, tag
   std::size_t bytes = 0, count = 0;  // of all that was sent
 };
 
