@@ -12,10 +12,6 @@
 namespace fovea::training {
 namespace {
 
-// Values of a bucket: the last ones of a step, whose sum nothing hides, take little time, and
-// messages are long enough for a network.
-constexpr std::int64_t kBucket = std::int64_t{1} << 20;
-
 // Between float32 tensors of as many elements, in the memory of one device or of it and the host.
 void copy(const Tensor& from, const Tensor& to) {
   if (from.device() == to.device()) {
@@ -47,7 +43,7 @@ GradientSum::GradientSum(const std::vector<optim::Parameter>& parameters, parall
   for (std::size_t end = parameters.size(), begin = end; end > 0; end = begin) {
     std::int64_t values = 0;
     std::vector<std::int64_t> sizes;
-    while (begin > 0 && (begin == end || values < kBucket)) {
+    while (begin > 0 && (begin == end || values < kBucketBytes / size_of(DType::kFloat32))) {
       --begin;
       bucket_of_[parameters[begin].tensor.id()] = buckets_.size();
       sizes.insert(sizes.begin(), parameters[begin].tensor.numel());

@@ -21,6 +21,10 @@ namespace fovea::training {
 /// made them and while it goes on.
 class GradientSum {
  public:
+  /// What a bucket holds at least: long enough messages for a network, and little that travels
+  /// when backward has ended.
+  static constexpr std::int64_t kBucketBytes = 4 << 20;
+
   struct Settings {
     GradientOrder order = GradientOrder::kMicroBatches;
     parallel::Sent sent = parallel::Sent::kFloat32;

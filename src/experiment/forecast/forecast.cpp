@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "training/gradient_sum.h"
 
 namespace fovea::experiment {
 namespace {
@@ -52,7 +53,8 @@ RanksForecast one(const StepCosts& costs, const ForecastSettings& settings, std:
   row.update_s = costs.update_s / (zero ? n : 1);
   SumTask task{.kind = settings.sum, .bytes = costs.sent_bytes, .host_copy = costs.host_copy};
   task.rounds = costs.own_first ? 1 : row.rounds;
-  task.buckets = std::max<std::int64_t>(1, costs.gradient_bytes / kBucketBytes);
+  task.buckets =
+      std::max<std::int64_t>(1, costs.gradient_bytes / training::GradientSum::kBucketBytes);
   task.weights = zero ? static_cast<double>(costs.parameter_bytes) : 0;
   row.sum = sum_costs(task, settings.network, ranks);
   // Ordered sums go with every backward pass, rings with the last one, sums of what each rank has

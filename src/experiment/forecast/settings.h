@@ -13,8 +13,6 @@ namespace fovea::experiment {
 /// The share of the backward pass behind which sums of gradients hide in `fovea train`: buckets
 /// travel while it goes on, and the last of them after it. Assumed.
 inline constexpr double kOverlapOfTrain = 0.5;
-/// What a bucket holds at least (training/gradient_sum.cpp).
-inline constexpr std::int64_t kBucketBytes = 4 << 20;
 
 struct ForecastSettings {
   std::int64_t ranks = 0;  // the most that are shown
