@@ -269,7 +269,7 @@ def overhead(args, folder):
     for name, model, extra in (("resnet56", {"type": "resnet56"}, {}), ("dgvit", {"type": "dgvit"}, {})):
         base = json.loads("\n".join(line for line in (SOURCE / f"experiments/bench/{name}.json").read_text().splitlines() if not line.strip().startswith("//")))
         experiment = {"dataset": {"type": "synthetic", "train_size": 2048, "test_size": 16, "img_size": 32}, "optimizer": ADAMW,
-                      "model": base.get("model", model), "train": {"epochs": 1, "batch_size": args.batch, "grad_accum_steps": 2, "num_workers": 0} | extra}
+                      "model": base.get("model", model), "train": {"epochs": 1, "batch_size": args.batch, "grad_accum_steps": 2, "num_workers": 0, "log_every": 2} | extra}
         path = write(folder, name, experiment)
         ratios = []
         for pair in range(args.pairs):
