@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fault_hook.h"
+#include "base/holder.h"
 
 namespace fovea::io {
 namespace {
@@ -26,11 +28,8 @@ std::function<int(std::string_view)>& fault_hook() {
 // errno on failure.
 template <class Call>
 auto checked(std::string_view name, const fs::path& path, Call call) {
-  if (fault_hook()) {
-    if (const int injected = fault_hook()(name)) {
-      throw FileError(
-          fmt::format("{}: {} failed: {}", path.string(), name, std::strerror(injected)));
-    }
+  if (const int injected = injected_fault(name)) {
+    throw FileError(fmt::format("{}: {} failed: {}", path.string(), name, std::strerror(injected)));
   }
   decltype(call()) result;
   do {
@@ -114,6 +113,8 @@ Container read_all(const fs::path& path, std::uint64_t max_bytes) {
 }
 
 }  // namespace
+
+int injected_fault(std::string_view call) { return fault_hook() ? fault_hook()(call) : 0; }
 
 void set_fault_hook(std::function<int(std::string_view call)> hook) {
   fault_hook() = std::move(hook);
@@ -218,7 +219,7 @@ void write_atomic(const fs::path& path, std::string_view content) {
   const bool there = ::lstat(path.c_str(), &info) == 0;
   if (there && !S_ISLNK(info.st_mode)) refuse_no_file(path, info.st_mode);
   fs::path temporary = path;
-  temporary += fmt::format(".{}.tmp", ::getpid());
+  temporary += fmt::format(".{}.tmp", process_digits());
   try {
     File file(temporary, File::Mode::kCreate);
     file.write(content);
