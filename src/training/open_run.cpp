@@ -13,6 +13,7 @@
 #include "schema/load.h"
 #include "training/monitor.h"
 #include "training/store/data_identity.h"
+#include "training/store/run_lock.h"
 #include "training/store/weights.h"
 #include "training/trainer.h"
 
@@ -320,7 +321,19 @@ void Trainer::restore(const std::filesystem::path& folder) {
   }
 }
 
+void Trainer::claim_folder() {
+  io::make_directories(setup_.run_folder);
+  claim_ = claim_run(
+      setup_.run_folder, [&](const std::string& line) { notify(line); }, setup_.stop);
+}
+
+// Before every write: where this process was suspended, another may have gone on with the run.
+void Trainer::require_claim() const {
+  if (claim_) claim_->require("the run");
+}
+
 void Trainer::write_checkpoint(const std::map<std::string, Tensor>& optimiser_state) {
+  require_claim();
   log_->sync(state_);
   Checkpoint checkpoint;
   checkpoint.state = state_;

@@ -22,6 +22,7 @@ double Trainer::elapsed() const {
 }
 
 void Trainer::say(const std::string& line) {
+  require_claim();
   log_->text(line);
   if (setup_.progress != nullptr) setup_.progress->message(line);
 }
@@ -41,6 +42,7 @@ void Trainer::flush_window() {
   line.set("samples", window.samples);
   set_number(line, "samples_per_s", samples / Timing::between(timing_->window_start, now));
   line.set("time_s", elapsed());
+  require_claim();
   log_->record(line);
   timing_->window_start = now;
   window = {};
@@ -90,6 +92,7 @@ Value Trainer::record_evaluation(data::Split split, std::int64_t step, std::int6
                         metrics::coverage_text(metric.coverage));
   }
   line.set("time_s", elapsed());
+  require_claim();
   log_->record(line);
   log_->text(text);
   if (setup_.progress != nullptr)
@@ -208,6 +211,7 @@ Value Trainer::write_summary(const Value& chosen) {
     for (const Value::Member& member : setup_.about.members())
       summary.set(member.key, member.value);
   }
+  require_claim();
   log_->finished(state_.step);
   if (ranks_.first()) io::write_atomic(setup_.run_folder / "summary.json", summary.dump() + "\n");
   return summary;

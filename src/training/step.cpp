@@ -132,6 +132,7 @@ std::string Trainer::replayed(const Group& group, std::int64_t step) {
 void Trainer::explain(const std::string& what, double value, const Group& group,
                       std::int64_t step) {
   state_.step = step;  // which changed nothing
+  require_claim();
   const std::vector<std::string> causes = ranks_.gather(replayed(group, step));
   const auto found = std::ranges::find_if(causes, [](const auto& cause) { return !cause.empty(); });
   const std::int64_t blamed = found == causes.end() ? 0 : found - causes.begin();

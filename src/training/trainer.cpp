@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "training/monitor.h"
 #include "training/parameters.h"
-#include "training/store/run_lock.h"
 #include "training/timing.h"
 
 namespace fovea::training {
@@ -84,11 +83,7 @@ optim::RunLength Trainer::length() const {
 }
 
 schema::Value Trainer::run() {
-  std::optional<RunLock> lock;
-  if (ranks_.first()) {
-    io::make_directories(setup_.run_folder);
-    lock.emplace(setup_.run_folder);
-  }
+  if (ranks_.first()) claim_folder();
   device_.allocator().reset_peak();
   timing_->start();
   require_same_data();
@@ -110,7 +105,9 @@ schema::Value Trainer::run() {
   schema::Value chosen = chosen_weights();
   evaluate_chosen(chosen);
   log_->write_csv();
-  return write_summary(chosen);
+  schema::Value summary = write_summary(chosen);
+  claim_.reset();
+  return summary;
 }
 
 void Trainer::train_epoch() {

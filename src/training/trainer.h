@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/claim.h"
 #include "optim/ema.h"
 #include "optim/rates.h"
 #include "optim/registry.h"
@@ -142,6 +143,8 @@ class Trainer {
   std::string hash_of_config() const;
   void log_configuration();
   void notify(const std::string& line) const;
+  void claim_folder();
+  void require_claim() const;
   void write_checkpoint(const std::map<std::string, Tensor>& optimiser_state);
 
   // over_ranks.cpp
@@ -242,6 +245,7 @@ class Trainer {
   std::unique_ptr<optim::Ema> ema_;
   optim::Schedule schedule_;
 
+  std::optional<io::Claim> claim_;  // of the folder, while it runs; the first rank's
   RunState state_;
   std::optional<data::Batch> ahead_;  // taken from the source, and of a later group
   std::optional<QueuedStep> queued_;  // the last one, state_.step - 1

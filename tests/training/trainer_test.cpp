@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tests/support/tensors.h"
+#include "tests/training/run_bytes.h"
 #include "tests/training/toy_task.h"
 
 using namespace fovea;
@@ -75,6 +76,34 @@ TEST_CASE("trainer: learns, logs, saves and sums up", "[training]") {
   CHECK(io::fs::exists(test::in_checkpoint(run, "ema.safetensors")));
   CHECK(io::fs::exists(test::in_checkpoint(run, "model.safetensors", "best")));
   CHECK_FALSE(io::fs::exists(run / "run.lock"));
+}
+
+TEST_CASE("trainer: a run that another program took over is written to no more", "[training]") {
+  // As one that was suspended sees it: everything goes on, but its claim is another's.
+  struct Takeover final : training::ProgressSink {
+    io::fs::path run;
+    std::string after;  // what is in the folder from then on
+    void update(const training::Progress& progress) override {
+      if (progress.step != 7) return;
+      io::write_atomic(run / "run.lock", "process 1\nhost elsewhere\ntoken 0123456789abcdef\n");
+      after = test::run_bytes(run);
+    }
+    void message(const std::string&) override {}
+  };
+  const test::Folder folder("taken_over");
+  test::ToyTask task(test::cpu());
+  TrainerSetup setup = test::toy_setup(folder.path, test::cpu());
+  Takeover takeover;
+  takeover.run = folder.path;
+  setup.progress = &takeover;
+  {
+    Trainer trainer(task, setup);
+    CHECK_THROWS_WITH(trainer.run(), Catch::Contains("the run was taken over by process 1 on "
+                                                     "elsewhere while this process gave no sign"));
+  }
+  CHECK_FALSE(takeover.after.empty());
+  CHECK(test::run_bytes(folder.path) == takeover.after);
+  CHECK(io::fs::exists(folder.path / "run.lock"));  // the other's
 }
 
 TEST_CASE("trainer: k batches of b make the step of one batch of k b", "[training]") {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "schema/compare.h"
 #include "schema/json/parse.h"
+#include "training/store/run_lock.h"
 
 namespace fovea::experiment {
 namespace {
@@ -58,14 +59,17 @@ PredictJournal::PredictJournal(fs::path out, Value settings, bool continues)
   std::error_code code;
   if (!continues || !fs::exists(out_, code)) return;
   if (!fs::exists(file, code)) {
+    const std::string lock = training::run_lock_of(out_).filename().string();
     // Where the pass ended before it wrote anything, there is nothing but its journal and its lock.
     for (const auto& entry : fs::directory_iterator(out_))
       FOVEA_CHECK(
-          entry.path().filename() == kJournalFile || entry.path().extension() == ".lock", FileError,
+          entry.path().filename() == kJournalFile ||
+              entry.path().filename().string().starts_with(lock),
+          FileError,
           fmt::format("--continue: {}: not found; the folder holds something else", file.string()));
     return;
   }
-  lock_.emplace(out_);
+  lock_ = training::claim_run(out_);
   Value before = schema::parse(io::read_text(file), file.string());
   if (const Value* result = before.find(kResult)) {
     begin_ = state_in(*result);
@@ -91,7 +95,7 @@ PredictJournal::PredictJournal(fs::path out, Value settings, bool continues)
 
 void PredictJournal::open() {
   io::make_directories(out_);
-  if (!lock_) lock_.emplace(out_);
+  if (!lock_) lock_ = training::claim_run(out_);
   journal_ = std::make_unique<io::File>(out_ / kJournalFile, io::File::Mode::kAppend);
   journal_->truncate(read_);
   io::write_atomic(out_ / kSettingsFile, settings_.dump() + "\n");
@@ -108,6 +112,7 @@ io::File& PredictJournal::file(const std::string& name) {
 }
 
 void PredictJournal::note(const State& state) {
+  lock_->require("the folder");
   Value line = to_value(state), bytes = Value::object();
   for (const auto& [name, file] : files_) bytes.set(name, static_cast<std::int64_t>(file->size()));
   line.set("bytes", bytes);

@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "base/claim.h"
 #include "base/file.h"
 #include "schema/json/value.h"
-#include "training/store/run_lock.h"
 
 namespace fovea::experiment {
 
@@ -54,7 +54,7 @@ class PredictJournal {
   bool complete_ = false;
   std::map<std::string, std::uint64_t> bytes_;  // of the files that grow, at begin_
   std::uint64_t read_ = 0;                      // bytes of the journal up to there
-  std::optional<training::RunLock> lock_;
+  std::optional<io::Claim> lock_;
   std::unique_ptr<io::File> journal_;
   std::map<std::string, std::unique_ptr<io::File>> files_;
 };

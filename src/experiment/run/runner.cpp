@@ -1,7 +1,6 @@
 #include "experiment/run/runner.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/holder.h"
 #include "base/threads.h"
 #include "base/version.h"
 #include "data/files/pictures/image_file.h"
@@ -72,11 +72,6 @@ std::optional<std::int64_t> given_classes(const Experiment& e) {
   const schema::Value* classes = e.model.options.find("num_classes");
   if (classes == nullptr || classes->is_null()) return std::nullopt;
   return classes->as_int();
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "training/events/event_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 
+#include "base/holder.h"
 #include "training/events/protobuf.h"
 
 namespace fovea::training {
@@ -31,9 +31,7 @@ std::string masked_crc(std::string_view bytes) {
 }
 
 std::string new_event_name() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host = {'h', 'o', 's', 't'};
-  return fmt::format("{}{:.0f}.{}", kPrefix, unix_time(), host.data());
+  return fmt::format("{}{:.0f}.{}", kPrefix, unix_time(), host_name());
 }
 
 }  // namespace

@@ -1,24 +1,24 @@
 // One program at a time in a run folder.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
+#include <string>
+
+#include "base/claim.h"
 
 namespace fovea::training {
 
-/// Holds run.lock, which names the process and host, until destroyed. The kernel's lock on the file
-/// ends with the process, so a lock left by a killed run of this host is taken over. A file that
-/// names another host is respected, since locks do not reach across every network file system.
-class RunLock {
- public:
-  /// Throws FileError naming the process and host that hold it.
-  explicit RunLock(const std::filesystem::path& run_folder);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+/// The file of a run's claim (base/claim.h): run.lock.
+std::filesystem::path run_lock_of(const std::filesystem::path& run_folder);
 
- private:
-  std::filesystem::path path_;
-  int fd_ = -1;
-};
+/// Claims a run folder. What was left by a program that is gone is taken over. A program on another
+/// machine cannot be asked: this one waits for a sign of life, for as long as `times` say, and
+/// first tells `say` why. Throws FileError that names the holder if it is alive, Interrupted if
+/// `stop` becomes true meanwhile.
+io::Claim claim_run(const std::filesystem::path& run_folder,
+                    const std::function<void(const std::string& line)>& say = {},
+                    const std::atomic<bool>* stop = nullptr, io::ClaimTimes times = {});
 
 }  // namespace fovea::training

@@ -10,10 +10,17 @@
 #include "training/events/settings_events.h"
 #include "training/store/run_lock.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
 
 using namespace fovea;
 
@@ -201,20 +208,60 @@ TEST_CASE("run lock: a second program is refused, a killed one is succeeded", "[
   const test::Folder folder("lock");
   const pid_t child = ::fork();
   if (child == 0) {
-    const training::RunLock lock(folder.path);
+    const io::Claim claim = training::claim_run(folder.path);
     ::kill(::getpid(), SIGSTOP);
     ::_exit(0);
   }
   int status = 0;
   ::waitpid(child, &status, WUNTRACED);
-  CHECK_THROWS_WITH(training::RunLock(folder.path),
-                    Catch::Contains("in use by process " + std::to_string(child)));
+  CHECK_THROWS_WITH(
+      training::claim_run(folder.path),
+      Catch::EndsWith("in use by process " + std::to_string(child) + " on " + host_name()));
   ::kill(child, SIGKILL);
   ::waitpid(child, &status, 0);
   CHECK(io::fs::exists(folder.path / "run.lock"));
-  { const training::RunLock lock(folder.path); }
+  { const io::Claim claim = training::claim_run(folder.path); }
   CHECK_FALSE(io::fs::exists(folder.path / "run.lock"));
+}
 
-  io::write_atomic(folder.path / "run.lock", "process 1 on host elsewhere\n");
-  CHECK_THROWS_WITH(training::RunLock(folder.path), Catch::Contains("host elsewhere"));
+TEST_CASE("run lock: programs of other machines are waited for, older ones respected",
+          "[training]") {
+  const test::Folder folder("far_lock");
+  const io::fs::path file = training::run_lock_of(folder.path);
+  const io::ClaimTimes quick{std::chrono::milliseconds(5), std::chrono::milliseconds(60)};
+  std::vector<std::string> said;
+  const auto say = [&](const std::string& line) { said.push_back(line); };
+
+  io::write_atomic(file, "process 1 on host elsewhere\n");
+  CHECK_THROWS_WITH(training::claim_run(folder.path, say, nullptr, quick),
+                    Catch::EndsWith("the run is in use by process 1 on elsewhere; if that program "
+                                    "is gone, delete this file"));
+  io::write_atomic(file, "process 1 on host " + host_name() + "\n");
+  { const io::Claim claim = training::claim_run(folder.path, say, nullptr, quick); }
+  CHECK(said.empty());
+
+  const std::string far = "process 1\nhost elsewhere\nboot b\ntoken 0123456789abcdef\n";
+  io::write_atomic(file, far);
+  { const io::Claim claim = training::claim_run(folder.path, say, nullptr, quick); }
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], Catch::Contains("held by process 1 on elsewhere; goes on if there is no "
+                                      "sign of life"));
+  CHECK_FALSE(io::fs::exists(file));
+
+  io::write_atomic(file, far);
+  const std::atomic<bool> stop{true};
+  CHECK_THROWS_AS(training::claim_run(folder.path, {}, &stop, quick), Interrupted);
+  std::atomic<bool> alive{true};
+  std::thread beats([&] {
+    while (alive) {
+      ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  CHECK_THROWS_WITH(training::claim_run(folder.path, {}, nullptr,
+                                        {std::chrono::milliseconds(5), std::chrono::minutes(1)}),
+                    Catch::Contains("in use by process 1 on elsewhere"));
+  alive = false;
+  beats.join();
+  CHECK(io::fs::exists(file));
 }
