@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <ctime>
 #include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "common/app.h"
@@ -13,9 +18,11 @@
 #include "experiment/run/preflight.h"
 #include "experiment/run/run_folder.h"
 #include "experiment/sweep/ablation.h"
+#include "experiment/sweep/job_list.h"
 #include "experiment/sweep/sweep.h"
 #include "experiment/tables/results.h"
 #include "experiment/tables/row_errors.h"
+#include "parallel/launched.h"
 #include "training/progress.h"
 #include "training/status_line.h"
 
@@ -31,6 +38,9 @@ struct Arguments {
   std::string shard;
   bool list = false;
   bool check = false;
+  bool no_wait = false;
+  double takeover_s = 300;
+  std::string launcher;
   bool keep_going = false;
 };
 
@@ -48,8 +58,14 @@ class Printer final : public experiment::SweepObserver {
               const experiment::Progress& p) override {
     line(p, fmt::format("failed {}: {}", job.id, message), true);
   }
-  void waiting(const experiment::Job& job) override {
-    if (!quiet_) std::cerr << fmt::format("waiting for another process that runs {}\n", job.id);
+  void waiting(const experiment::Job& job, const std::string& holder) override {
+    if (!quiet_) std::cerr << fmt::format("waiting for {}, which {} runs\n", job.id, holder);
+  }
+  void lost(const experiment::Job& job) override {
+    std::cerr << fmt::format(
+        "{} was taken over by another process while this one gave no sign of life; its child here "
+        "was stopped\n",
+        job.id);
   }
   void stopping(int, int children) override {
     if (!quiet_) std::cerr << fmt::format("stopping: {} jobs save and end\n", children);
@@ -69,6 +85,13 @@ class Printer final : public experiment::SweepObserver {
   bool terminal_ = apps::stderr_is_terminal();
 };
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
 // A program beside this one.
 std::string program_beside(const char* name) {
   const auto program = apps::program_of(name);
@@ -76,9 +99,15 @@ std::string program_beside(const char* name) {
   return program->string();
 }
 
-int list_jobs(const experiment::Ablation& ablation, const experiment::SweepOptions& chosen) {
-  for (const experiment::Job* job : experiment::chosen_jobs(ablation, chosen))
-    fmt::print("{}\n", job->id);
+int list_jobs(const experiment::Ablation& ablation, const experiment::SweepOptions& chosen,
+              const std::string& out, bool json) {
+  const auto jobs = experiment::chosen_jobs(ablation, chosen);
+  const auto statuses = experiment::survey(ablation, out, jobs);
+  if (json) {
+    fmt::print("{}\n", experiment::job_list_value(jobs, statuses).dump());
+  } else {
+    fmt::print("{}", experiment::job_list_text(jobs, statuses, std::time(nullptr)));
+  }
   return 0;
 }
 
@@ -97,16 +126,21 @@ int run(Arguments& args, const apps::Common& common) {
   apps::print_notes("ablate", ablation.notes);
   args.sweep.seeds = args.overrides.seeds;
   if (!args.shard.empty()) args.sweep.shard = experiment::parse_shard(args.shard);
-  if (args.list) return list_jobs(ablation, args.sweep);
+  if (args.list) return list_jobs(ablation, args.sweep, args.out, common.json);
   if (args.check) return check(ablation, args.out);
   args.sweep.out = args.out;
-  args.sweep.program = {program_beside("train")};
+  args.sweep.wait = !args.no_wait;
+  args.sweep.claims.patience =
+      std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * args.takeover_s));
+  args.sweep.program = words_of(args.launcher);
+  args.sweep.program.push_back(program_beside("train"));
   if (ablation.folds > 0) args.sweep.scorer = {program_beside("eval")};
   args.sweep.fail_fast = args.sweep.fail_fast && !args.keep_going;
   const auto rates = experiment::check_sweep(ablation, args.sweep, experiment::machine_memory());
   for (const std::string& line : rates) {
     if (!common.quiet) std::cerr << line << "\n";
   }
+  parallel::forget_launch();
   Printer printer(common.quiet);
   experiment::StopSignals signals;
   const experiment::SweepOutcome outcome =
@@ -114,6 +148,8 @@ int run(Arguments& args, const apps::Common& common) {
   const experiment::Results results = experiment::collect_results(ablation, args.out);
   fmt::print("{}\n", common.json ? experiment::to_json(results) : experiment::to_text(results));
   if (!common.json) fmt::print("written to {}/results.{{json,csv,md,tex}}\n", args.out);
+  if (outcome.elsewhere > 0)
+    std::cerr << fmt::format("ablate: {} jobs are run by others; see --list\n", outcome.elsewhere);
   for (const experiment::FailedJob& job : outcome.failed) {
     std::cerr << fmt::format("ablate: {} failed: {}\n", job.id, job.message);
   }
@@ -127,7 +163,8 @@ int main(int argc, char** argv) {
       "ablate",
       "Trains every row and seed of an ablation file and writes the table. Run again, it does "
       "only what is missing. Before the first row starts, all of them are checked: data, shapes, "
-      "names of metrics, memory.\n\n"
+      "names of metrics, memory. Any number of machines that share the folder may work on it at "
+      "once.\n\n"
       "Example: fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n");
   Arguments args;
   apps::Options cli = program.options();
@@ -160,8 +197,19 @@ int main(int argc, char** argv) {
   cli.add_flag("--fail-fast", args.sweep.fail_fast, "stop at the first failure");
   cli.add_flag("--keep-going", args.keep_going, "go on after failures (default)");
   cli.add_flag("--retry-failed", args.sweep.retry_failed, "try failed jobs again");
-  cli.add_flag("--list", args.list, "print the jobs of --only, --shard and --seeds and do nothing");
+  cli.add_flag("--list", args.list,
+               "print the jobs of --only, --shard and --seeds, the state of each and who runs it, "
+               "and do nothing");
   cli.add_flag("--check", args.check, "compare the tables with the runs and do nothing");
+  cli.add_flag("--no-wait", args.no_wait, "end when every job left is run by others");
+  cli.add_option("--takeover-after", args.takeover_s,
+                 "take over the jobs of another machine when it has given no sign of life for so "
+                 "many seconds (signs come every 5)")
+      .range(15.0, 86400.0);
+  cli.add_option("--launcher", args.launcher,
+                 "words in front of the training program, for jobs of several ranks, e.g. "
+                 "\"mpirun -q -n 2\"; each rank gets the threads of a job")
+      .value("WORDS");
   program.add_verbosity();
   program.add_json();
   return program.run(argc, argv, [&] {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <new>
 #include <string_view>
@@ -15,16 +16,23 @@
 #include "base/error.h"
 #include "common/one_line.h"
 #include "common/output.h"
+#include "experiment/run/process.h"
 
 namespace fovea::apps {
 namespace {
 
-volatile std::sig_atomic_t signals_seen = 0;
+volatile std::sig_atomic_t first_signal_s = -1;  // on a clock that never goes back
 volatile std::sig_atomic_t works = 0;
 // Made before a handler may read it.
 std::string& stopped_early() {
   static std::string message;
   return message;
+}
+
+std::sig_atomic_t seconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::sig_atomic_t>(now.tv_sec);
 }
 
 void on_stop_signal(int number) {
@@ -34,8 +42,12 @@ void on_stop_signal(int number) {
     std::_Exit(kStopped);
   }
   stop_requested().store(true, std::memory_order_relaxed);
-  signals_seen = signals_seen + 1;
-  if (signals_seen > 1) std::_Exit(128 + number);
+  if (first_signal_s < 0) {
+    first_signal_s = seconds_now();
+  } else if (number == SIGINT ||
+             seconds_now() - first_signal_s >= experiment::kSameRequest.count()) {
+    std::_Exit(128 + number);
+  }
 }
 
 }  // namespace

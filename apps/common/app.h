@@ -58,7 +58,7 @@ class Program {
 };
 
 /// Set by the first SIGINT, SIGTERM or SIGUSR1 after begin_work(); the second ends the process at
-/// once.
+/// once, unless it belongs to the same request (experiment::kSameRequest).
 std::atomic<bool>& stop_requested();
 /// From here on these signals end the program with a message and kStopped: data are opened, a
 /// network is built, and nothing is there that could be kept. `silent`: without the message.

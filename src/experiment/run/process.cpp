@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -58,37 +56,6 @@ int open_output(const fs::path& path) {
 
 }  // namespace
 
-std::optional<FileLock> FileLock::try_lock(const fs::path& path, Mode mode) {
-  // What a link leads to is somebody else's.
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-  FOVEA_CHECK(fd >= 0, FileError,
-              fmt::format("{}: open failed: {}", path.string(), std::strerror(errno)));
-  FileLock lock(fd);
-  const int how = mode == Mode::kShared ? LOCK_SH : LOCK_EX;
-  int failed = 0;
-  do {
-    failed = ::flock(fd, how | LOCK_NB);
-  } while (failed != 0 && errno == EINTR);
-  if (failed == 0) return lock;
-  FOVEA_CHECK(errno == EWOULDBLOCK, FileError,
-              fmt::format("{}: flock failed: {}", path.string(), std::strerror(errno)));
-  return std::nullopt;
-}
-
-FileLock& FileLock::operator=(FileLock&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-FileLock::~FileLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void FileLock::write(const std::string& text) const {
-  // Only a help for people: the lock itself does not depend on the text.
-  if (::ftruncate(fd_, 0) == 0) (void)!::pwrite(fd_, text.data(), text.size(), 0);
-}
-
 StopSignals::StopSignals() {
   sigemptyset(&waited_);
   // A shell's background jobs are born with SIGINT ignored, and ignored children would be reaped by
@@ -128,7 +95,7 @@ std::string to_string(const Exit& exit) {
 }
 
 pid_t start_process(const std::vector<std::string>& command, const fs::path& out,
-                    const fs::path& err, const FileLock& lock, const StopSignals& signals) {
+                    const fs::path& err, int lock, const StopSignals& signals) {
   std::vector<std::string> texts = command;
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
@@ -138,7 +105,7 @@ pid_t start_process(const std::vector<std::string>& command, const fs::path& out
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    become(arguments.data(), out_fd, err_fd, lock.descriptor(), signals.before(), parent);
+    become(arguments.data(), out_fd, err_fd, lock, signals.before(), parent);
   }
   const int reason = errno;
   ::close(out_fd);
@@ -158,12 +125,6 @@ std::optional<std::pair<pid_t, Exit>> reap(const std::vector<pid_t>& children) {
     return std::pair(child, exit);
   }
   return std::nullopt;
-}
-
-std::string this_process() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  return fmt::format("{} on {}", ::getpid(), host[0] != '\0' ? host.data() : "this host");
 }
 
 }  // namespace fovea::experiment

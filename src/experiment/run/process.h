@@ -1,4 +1,4 @@
-// Child processes, signals and locks for the sweep. POSIX.
+// Child processes and signals for the sweep. POSIX.
 #pragma once
 
 #include <array>
@@ -11,26 +11,6 @@
 #include <vector>
 
 namespace fovea::experiment {
-
-/// A lock on a file that the kernel drops when its last holder ends, however it ends, so there is
-/// no stale lock. Movable.
-class FileLock {
- public:
-  enum class Mode { kShared, kExclusive };
-  /// nullopt if another process holds it. Throws FileError if the file cannot be made.
-  static std::optional<FileLock> try_lock(const std::filesystem::path& path, Mode mode);
-  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileLock& operator=(FileLock&& other) noexcept;
-  ~FileLock();
-
-  /// Replaces the content of the file: who holds it.
-  void write(const std::string& text) const;
-  int descriptor() const { return fd_; }
-
- private:
-  explicit FileLock(int fd) : fd_(fd) {}
-  int fd_ = -1;
-};
 
 /// While this lives, SIGINT, SIGTERM, SIGUSR1 and SIGCHLD do not interrupt the program but are
 /// waited for, even if they were ignored before. Make it before any other thread starts, so that no
@@ -54,6 +34,11 @@ class StopSignals {
   std::array<struct sigaction, 4> actions_{};
 };
 
+/// A SIGTERM or SIGUSR1 that comes so soon after the first signal asks for the same again: batch
+/// systems signal every process of a job, and parents pass signals on. A second SIGINT is somebody's
+/// second Ctrl-C.
+inline constexpr std::chrono::seconds kSameRequest{10};
+
 /// How a child process ended.
 struct Exit {
   int code = 0;
@@ -65,17 +50,13 @@ std::string to_string(const Exit& exit);
 
 /// Starts a program in a process group of its own (so that Ctrl-C reaches it only through us) with
 /// stdin closed and output to files, which are replaced. On Linux it is sent SIGTERM if this
-/// process dies. The child holds `lock` too until it ends, even if this process is killed before. A
-/// program that cannot be started ends with status 127 and says so. Throws FileError for the output
-/// files.
+/// process dies. The child keeps the file descriptor `lock` open, and with it a kernel's lock,
+/// until it ends, even if this process is killed before. A program that cannot be started ends with
+/// status 127 and says so. Throws FileError for the output files.
 pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& out,
-                    const std::filesystem::path& err, const FileLock& lock,
-                    const StopSignals& signals);
+                    const std::filesystem::path& err, int lock, const StopSignals& signals);
 
 /// A child of this process that has ended, if any of these has.
 std::optional<std::pair<pid_t, Exit>> reap(const std::vector<pid_t>& children);
-
-/// "1234 on host".
-std::string this_process();
 
 }  // namespace fovea::experiment

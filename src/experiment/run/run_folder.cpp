@@ -9,11 +9,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiment/run/process.h"
+#include "base/shared_folder.h"
 #include "schema/compare.h"
 #include "schema/json/parse.h"
 #include "schema/load.h"
 #include "training/store/checkpoint.h"
+#include "training/store/run_lock.h"
 #include "training/store/run_state.h"
 
 namespace fovea::experiment {
@@ -96,7 +97,7 @@ JobPaths paths_of(const fs::path& sweep, const Job& job) {
           jobs / (job.id + ".out"),
           jobs / (job.id + ".err"),
           jobs / (job.id + ".failed"),
-          jobs / (job.id + ".lock"),
+          jobs / (job.id + ".claim"),
           run,
           run / "eval" / "val" / "results.json"};
 }
@@ -203,6 +204,8 @@ bool is_trained(const Ablation& ablation, const fs::path& sweep, const Job& job)
 
 JobStatus status_of(const Ablation& ablation, const fs::path& sweep, const Job& job) {
   const JobPaths paths = paths_of(sweep, job);
+  for (const fs::path& folder : {paths.claim.parent_path(), paths.run, paths.cases.parent_path()})
+    io::see_news(folder);
   std::error_code code;
   const bool trained = is_trained(ablation, sweep, job);
   const bool scored = !job.fold || fs::exists(paths.cases, code);
@@ -212,15 +215,24 @@ JobStatus status_of(const Ablation& ablation, const fs::path& sweep, const Job& 
   return {JobState::kMissing, ""};
 }
 
-std::vector<JobStatus> survey(const Ablation& ablation, const fs::path& sweep) {
+std::optional<io::ClaimSight> look_at(const JobPaths& paths, io::ClaimWatch& watch) {
+  // Always both, so that the watch sees how long each gives no sign of life.
+  auto claim = watch.look(paths.claim);
+  auto run = watch.look(training::run_lock_of(paths.run));
+  const bool by_run = run && (!claim || (claim->gone && !run->gone));
+  return by_run ? run : claim;
+}
+
+std::vector<JobStatus> survey(const Ablation& ablation, const fs::path& sweep,
+                              const std::vector<const Job*>& jobs) {
   std::vector<JobStatus> all;
-  for (const Job& job : ablation.jobs) {
-    JobStatus status = status_of(ablation, sweep, job);
-    const fs::path lock = paths_of(sweep, job).lock;
-    std::error_code code;
-    if (status.state != JobState::kFinished && fs::exists(lock, code) &&
-        !FileLock::try_lock(lock, FileLock::Mode::kExclusive)) {
-      status = {JobState::kRunning, ""};
+  io::ClaimWatch watch;
+  for (const Job* job : jobs) {
+    JobStatus status = status_of(ablation, sweep, *job);
+    status.held = look_at(paths_of(sweep, *job), watch);
+    if (status.held && !status.held->gone && status.state != JobState::kFinished) {
+      status.state = JobState::kRunning;
+      status.message.clear();
     }
     all.push_back(std::move(status));
   }

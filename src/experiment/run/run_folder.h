@@ -4,7 +4,7 @@
 //   DIR/jobs/<id>.json           the experiment file given to `train`
 //   DIR/jobs/<id>.{out,err}      what it printed last time
 //   DIR/jobs/<id>.failed         why it failed last time (until it is tried again)
-//   DIR/jobs/<id>.lock           held by the process that runs the job
+//   DIR/jobs/<id>.claim          who runs the job (base/claim.h)
 //   DIR/runs/<id>/               the run folder, made by `train`
 //   DIR/runs/<id>/eval/val/      the cases of a fold, scored by `eval`
 //   DIR/results.{json,csv,md,tex}
@@ -16,13 +16,14 @@
 #include <string>
 #include <vector>
 
+#include "base/claim.h"
 #include "experiment/sweep/ablation.h"
 #include "experiment/tables/metric_column.h"
 
 namespace fovea::experiment {
 
 struct JobPaths {
-  std::filesystem::path config, out, err, failed, lock, run;
+  std::filesystem::path config, out, err, failed, claim, run;
   std::filesystem::path cases;  // where `eval` leaves the values of a fold's cases
 };
 JobPaths paths_of(const std::filesystem::path& sweep, const Job& job);
@@ -58,6 +59,8 @@ enum class JobState {
 struct JobStatus {
   JobState state = JobState::kMissing;
   std::string message;
+  /// Who runs it, or has left its claim behind (`gone`); of survey().
+  std::optional<io::ClaimSight> held = {};
 };
 
 /// Whether the run of a job is trained to the end: summary.json is valid, and config.json is that
@@ -77,8 +80,12 @@ void recognise_jobs(Ablation& ablation, const std::filesystem::path& sweep);
 Ablation load_for_folder(const std::filesystem::path& file, const ExperimentKind& kind,
                          const AblationOverrides& overrides, const std::filesystem::path& sweep);
 
-/// The same for all jobs, with kRunning; for `--list`. Starts and changes nothing.
-std::vector<JobStatus> survey(const Ablation& ablation, const std::filesystem::path& sweep);
+/// Who runs a job: whoever has claimed it, or else its run. Nothing where it is free.
+std::optional<io::ClaimSight> look_at(const JobPaths& paths, io::ClaimWatch& watch);
+
+/// status_of() of all these jobs, with kRunning and who runs them. Starts and changes nothing.
+std::vector<JobStatus> survey(const Ablation& ablation, const std::filesystem::path& sweep,
+                              const std::vector<const Job*>& jobs);
 
 /// "missing", "partial", ...
 const char* name_of(JobState state);

@@ -10,16 +10,21 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/holder.h"
 #include "experiment/run/run_folder.h"
+#include "experiment/sweep/job_list.h"
 #include "experiment/sweep/sweep_folder.h"
 #include "experiment/tables/results.h"
 #include "schema/json/parse.h"
 #include "training/store/checkpoint.h"
+#include "training/store/run_lock.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {
@@ -28,8 +33,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// How long a signal may wait behind other work; also how often foreign locks are tried again.
-constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::chrono::milliseconds kPoll{100};  // how long a signal may wait behind other work
+constexpr std::chrono::milliseconds kLook{500};  // until jobs of others are looked at again
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -39,7 +44,11 @@ class Sweep {
  public:
   Sweep(const Ablation& ablation, const SweepOptions& options, SweepObserver& observer,
         StopSignals& signals)
-      : ablation_(ablation), options_(options), observer_(observer), signals_(signals) {
+      : ablation_(ablation),
+        options_(options),
+        observer_(observer),
+        signals_(signals),
+        watch_(options.claims) {
     const int cores = options.threads > 0 ? options.threads : usable_cores();
     threads_ = std::max(1, cores / options.jobs);
   }
@@ -55,8 +64,10 @@ class Sweep {
       while (!running_.empty()) collect(true);
       throw;
     }
-    outcome_.not_started = static_cast<int>(pending_.size());
-    write_results(collect_results(ablation_, options_.out), options_.out);
+    const int left = static_cast<int>(pending_.size());
+    (stopping_ ? outcome_.not_started : outcome_.elsewhere) = left;
+    tidy_folder(options_.out, watch_);
+    update_results(ablation_, options_.out);
     outcome_.progress = progress();
     if (signal_ != 0) report_interrupt();
     return std::move(outcome_);
@@ -65,20 +76,31 @@ class Sweep {
  private:
   struct Running {
     const Job* job;
-    FileLock lock;
+    io::Claim claim;
     Clock::time_point start;
     bool resumed;
-    bool scoring;  // the cases of a trained fold
+    bool scoring;       // the cases of a trained fold
+    bool lost = false;  // another process has taken it over
   };
 
   void choose() {
     for (const Job* job : chosen_jobs(ablation_, options_)) {
       ++total_;
+      std::error_code code;
+      if (options_.retry_failed)
+        failed_before_[job->id] = fs::last_write_time(paths_of(options_.out, *job).failed, code);
       if (!settle(*job)) pending_.push_back(job);
     }
   }
 
-  // Counts a job that needs no run: finished, or failed before and not to be tried again.
+  // Whether a failed job is not to be tried again: none is, or another process has just tried.
+  bool stays_failed(const Job& job) const {
+    std::error_code code;
+    return !options_.retry_failed || fs::last_write_time(paths_of(options_.out, job).failed,
+                                                         code) != failed_before_.at(job.id);
+  }
+
+  // Counts a job that needs no run: finished, or failed and not to be tried again.
   bool settle(const Job& job) {
     const JobStatus status = status_of(ablation_, options_.out, job);
     if (status.state == JobState::kFinished) {
@@ -88,46 +110,86 @@ class Sweep {
       if (time) earlier_seconds_.push_back(*time);
       return true;
     }
-    if (status.state != JobState::kFailed || options_.retry_failed) return false;
+    if (status.state != JobState::kFailed || !stays_failed(job)) return false;
     outcome_.failed.push_back({job.id, status.message});
     return true;
   }
 
   // False when there is nothing more to do.
   bool step() {
+    stop_lost();
     if (!stopping_) start_jobs();
-    if (running_.empty() && (stopping_ || pending_.empty())) return false;
+    const bool may_wait = options_.wait && !pending_.empty() && !stopping_;
+    if (running_.empty() && !may_wait) return false;
     if (const auto signal = signals_.wait(kPoll); signal && *signal != SIGCHLD) {
-      signal_ = *signal;
-      stopping_ = true;
-      observer_.stopping(*signal, static_cast<int>(running_.size()));
-      forward(*signal);
+      stop(*signal);
     }
     collect(false);
     return true;
   }
 
+  void stop(int signal) {
+    const auto now = Clock::now();
+    if (signal_ != 0 && signal != SIGINT && now - signalled_ < kSameRequest) return;
+    signal_ = signal;
+    signalled_ = now;
+    stopping_ = true;
+    observer_.stopping(signal, static_cast<int>(running_.size()));
+    forward(signal);
+  }
+
   void start_jobs() {
+    if (Clock::now() < next_look_) return;
     for (std::size_t i = 0; i < pending_.size();) {
       if (static_cast<int>(running_.size()) >= options_.jobs) return;
       const Job& job = *pending_[i];
-      auto lock = FileLock::try_lock(paths_of(options_.out, job).lock, FileLock::Mode::kExclusive);
-      if (!lock) {
-        if (waited_.insert(job.id).second) observer_.waiting(job);
+      auto claim = try_claim(job);
+      if (!claim) {
         ++i;
         continue;
       }
       pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
-      // Whoever held it may have finished it.
-      if (waited_.count(job.id) == 0 || !settle(job)) start(job, std::move(*lock));
+      // Whoever had it before may have finished it.
+      if (!settle(job)) start(job, std::move(*claim));
+    }
+    next_look_ = Clock::now() + kLook;
+    if (running_.empty() && options_.wait) tell_waiting();
+  }
+
+  // Nothing while another process runs the job, or still writes to its run.
+  std::optional<io::Claim> try_claim(const Job& job) {
+    const JobPaths paths = paths_of(options_.out, job);
+    const auto held = look_at(paths, watch_);
+    if (held && !held->gone) return std::nullopt;
+    auto claim = watch_.take(paths.claim);
+    const fs::path run_lock = training::run_lock_of(paths.run);
+    // What a program that is gone has left there goes, too: taken, and released.
+    if (claim && io::exists_at_all(run_lock) && !watch_.take(run_lock)) return std::nullopt;
+    return claim;
+  }
+
+  void tell_waiting() {
+    for (const Job* job : pending_) {
+      const auto held = look_at(paths_of(options_.out, *job), watch_);
+      if (held && !held->gone && waited_.insert(job->id).second)
+        observer_.waiting(*job, described(*held));
     }
   }
 
-  void start(const Job& job, FileLock lock) {
+  // A child whose job is another's now must not write to it.
+  void stop_lost() {
+    for (auto& [child, run] : running_) {
+      if (run.lost || !run.claim.lost()) continue;
+      run.lost = true;
+      ::kill(-child, SIGKILL);
+    }
+  }
+
+  void start(const Job& job, io::Claim claim) {
     const JobPaths paths = paths_of(options_.out, job);
     std::error_code code;
     if (job.fold && is_trained(ablation_, options_.out, job)) {
-      score({&job, std::move(lock), Clock::now(), true, true});
+      score({&job, std::move(claim), Clock::now(), true, true});
       observer_.started(job, true, progress());
       return;
     }
@@ -145,8 +207,8 @@ class Sweep {
     command.insert(command.end(), {paths.config.string(), "--out", paths.run.string()});
     if (resumed) command.push_back("--resume");
     command.insert(command.end(), {"--quiet", "--threads", std::to_string(threads_)});
-    const pid_t child = start_process(command, paths.out, paths.err, lock, signals_);
-    running_.emplace(child, Running{&job, std::move(lock), Clock::now(), resumed, false});
+    const pid_t child = start_process(command, paths.out, paths.err, claim.descriptor(), signals_);
+    running_.emplace(child, Running{&job, std::move(claim), Clock::now(), resumed, false});
     observer_.started(job, resumed, progress());
   }
 
@@ -158,7 +220,8 @@ class Sweep {
     command.insert(command.end(), {paths.run.string(), "--split", "val", "--no-noise", "--overlays",
                                    "0", "--quiet", "--threads", std::to_string(threads_)});
     run.scoring = true;
-    const pid_t child = start_process(command, paths.out, paths.err, run.lock, signals_);
+    const pid_t child =
+        start_process(command, paths.out, paths.err, run.claim.descriptor(), signals_);
     running_.emplace(child, std::move(run));
   }
 
@@ -181,7 +244,23 @@ class Sweep {
   }
 
   void forward(int signal) {
-    for (const auto& [child, run] : running_) ::kill(child, signal);
+    for (const auto& [child, run] : running_) {
+      if (options_.program.size() == 1 || run.scoring) {
+        ::kill(child, signal);
+      } else {
+        ask_ranks(child, run);
+      }
+    }
+  }
+
+  // mpirun keeps SIGUSR1 to itself (OpenMPI 4.1), and kills its ranks soon after SIGTERM; srun
+  // passes SIGUSR1 on. So the rank that holds the run is asked, where it is on this machine; it
+  // tells the others. Before it holds the run there is nothing to be saved.
+  void ask_ranks(pid_t launcher, const Running& run) {
+    const auto rank = watch_.look(training::run_lock_of(paths_of(options_.out, *run.job).run));
+    const bool here = rank && rank->existence == Existence::kAlive &&
+                      rank->holder.host == host_name() && !has_ended(rank->holder);
+    ::kill(here ? static_cast<pid_t>(rank->holder.process) : launcher, rank ? SIGUSR1 : SIGTERM);
   }
 
   // Takes note of children that have ended.
@@ -193,6 +272,7 @@ class Sweep {
       const auto at = running_.find(ended->first);
       Running run = std::move(at->second);
       running_.erase(at);
+      next_look_ = {};
       if (!quietly) note_end(std::move(run), ended->second);
     }
     if (quietly && !running_.empty()) signals_.wait(kPoll);
@@ -200,6 +280,11 @@ class Sweep {
 
   void note_end(Running run, const Exit& exit) {
     const Job& job = *run.job;
+    if (run.lost || !run.claim.held()) {
+      pending_.push_back(&job);
+      observer_.lost(job);
+      return;
+    }
     const bool trained = !run.scoring && job.fold && exit.ok();
     if (trained && is_trained(ablation_, options_.out, job)) {
       if (stopping_) {
@@ -214,7 +299,7 @@ class Sweep {
       const double seconds = seconds_since(run.start);
       if (!run.resumed) seconds_.push_back(seconds);
       ++finished_;
-      write_results(collect_results(ablation_, options_.out), options_.out);
+      update_results(ablation_, options_.out);
       observer_.finished(job, seconds, progress());
     } else if (was_interrupted(exit)) {
       ++outcome_.interrupted;
@@ -298,8 +383,12 @@ class Sweep {
   int finished_ = 0;
   bool stopping_ = false;
   int signal_ = 0;
+  Clock::time_point signalled_{};
   std::vector<const Job*> pending_;
   std::set<std::string> waited_;
+  std::map<std::string, fs::file_time_type> failed_before_;  // with retry_failed
+  io::ClaimWatch watch_;
+  Clock::time_point next_look_{};
   std::map<pid_t, Running> running_;
   std::vector<double> seconds_, earlier_seconds_;
   SweepOutcome outcome_;
@@ -335,6 +424,14 @@ std::vector<const Job*> chosen_jobs(const Ablation& ablation, const SweepOptions
   return jobs;
 }
 
+int unfinished_jobs(const Ablation& ablation, const SweepOptions& options) {
+  const std::vector<const Job*> jobs = chosen_jobs(ablation, options);
+  return static_cast<int>(std::count_if(jobs.begin(), jobs.end(), [&](const Job* job) {
+    const JobState state = status_of(ablation, options.out, *job).state;
+    return state != JobState::kFinished && (state != JobState::kFailed || options.retry_failed);
+  }));
+}
+
 SweepOutcome run_sweep(const Ablation& ablation, const SweepOptions& options,
                        SweepObserver& observer, StopSignals& signals) {
   FOVEA_CHECK(options.jobs >= 1, ConfigError,
@@ -347,8 +444,7 @@ SweepOutcome run_sweep(const Ablation& ablation, const SweepOptions& options,
               "ablate: no program given that scores the cases of folds");
   find_rows(ablation, options.only);  // complains before anything is written
   io::make_directories(options.out);
-  const std::vector<FileLock> locks = lock_folder(options.out, options.shard);
-  claim_folder(ablation, options.out);
+  open_sweep_folder(ablation, options.out);
   return Sweep(ablation, options, observer, signals).run();
 }
 

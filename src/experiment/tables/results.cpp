@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "data/parts/split.h"
 #include "experiment/run/run_folder.h"
+#include "experiment/sweep/job_list.h"
 #include "experiment/tables/results_layout.h"
 #include "experiment/tables/results_remarks.h"
 #include "metrics/bootstrap.h"
@@ -248,21 +249,42 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
   return results;
 }
 
-void write_results(const Results& results, const fs::path& sweep) {
-  for (const Output& output : outputs(results))
-    io::write_atomic(sweep / output.file, output.content);
+void update_results(const Ablation& ablation, const fs::path& sweep) {
+  const auto finished = [&] {
+    std::vector<std::string> jobs;
+    for (const Job& job : ablation.jobs) {
+      if (status_of(ablation, sweep, job).state == JobState::kFinished) jobs.push_back(job.id);
+    }
+    return jobs;
+  };
+  // Another process may have written a newer table between our reading and our writing, and ours is
+  // now over it. So who has written looks again, and writes again where a run was finished since.
+  std::vector<std::string> seen, now = finished();
+  do {
+    seen = std::move(now);
+    for (const Output& output : outputs(collect_results(ablation, sweep)))
+      io::write_atomic(sweep / output.file, output.content);
+    now = finished();
+  } while (now != seen);
 }
 
 std::vector<std::string> check_results(const Ablation& ablation, const fs::path& sweep) {
   std::vector<std::string> lines;
   std::string program;
   std::string first;
+  io::ClaimWatch watch;
   for (const Job& job : ablation.jobs) {
     const fs::path run = paths_of(sweep, job).run;
     std::error_code code;
     if (status_of(ablation, sweep, job).state != JobState::kFinished) {
       if (job.fold && is_trained(ablation, sweep, job)) {
         lines.push_back(fmt::format("{}: the cases of the fold are not scored", run.string()));
+        continue;
+      }
+      const auto held = look_at(paths_of(sweep, job), watch);
+      if (held && !held->gone) {
+        lines.push_back(
+            fmt::format("{}: not finished; {} runs it", run.string(), described(*held)));
         continue;
       }
       lines.push_back(fs::exists(run / "summary.json", code)
@@ -281,6 +303,7 @@ std::vector<std::string> check_results(const Ablation& ablation, const fs::path&
                                   summary.program, first, program));
     }
   }
+  for (std::string& line : check_claims(ablation, sweep)) lines.push_back(std::move(line));
   for (const Output& output : outputs(collect_results(ablation, sweep))) {
     const fs::path file = sweep / output.file;
     try {

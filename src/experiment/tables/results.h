@@ -86,12 +86,14 @@ std::string to_latex(const Results& results);
 /// For the terminal.
 std::string to_text(const Results& results);
 
-/// Writes DIR/results.{json,csv,md,tex}, each at once.
-void write_results(const Results& results, const std::filesystem::path& sweep);
+/// Writes DIR/results.{json,csv,md,tex} of the finished runs, each at once. Others may do so at the
+/// same time: whoever writes last has seen all runs that were finished then.
+void update_results(const Ablation& ablation, const std::filesystem::path& sweep);
 
 /// Computes the results of a sweep again from its run folders and compares them with the files, the
-/// configurations with those of the jobs, and the programs that made the runs with each other. One
-/// line for each difference; empty if there is none.
+/// configurations with those of the jobs, and the programs that made the runs with each other. Also
+/// names who runs what is not finished, and claims that were left behind. One line for each; empty
+/// if there is none.
 std::vector<std::string> check_results(const Ablation& ablation,
                                        const std::filesystem::path& sweep);
 

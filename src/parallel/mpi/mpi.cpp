@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "parallel/launched.h"
+
 namespace fovea::parallel {
 namespace {
 

@@ -1,6 +1,8 @@
 // A build without MPI.
 #include "parallel/mpi/mpi.h"
 
+#include "parallel/launched.h"
+
 namespace fovea::parallel {
 
 std::shared_ptr<Transport> join() {

@@ -2,176 +2,20 @@
 
 #include <catch2/catch.hpp>
 
-#include <sys/stat.h>
-#include <sys/wait.h>
-
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <functional>
-#include <thread>
 
 #include "experiment/run/run_folder.h"
 #include "experiment/tables/results.h"
 #include "tests/experiment/fixture.h"
+#include "tests/experiment/sweep/bench.h"
 
 using namespace fovea;
 using namespace fovea::experiment;
 using namespace fovea::experiment::test;
 
 namespace {
-
-namespace fs = io::fs;
-
-// A stand-in for `train`. The mode of the experiment says what it does; `calls` gets one line each.
-const char* const kTrain = R"sh(#!/bin/sh
-here=$(dirname "$0")
-config=$1; shift
-resume=no
-while [ $# -gt 0 ]; do
-  case $1 in
-    --out) out=$2; shift ;;
-    --threads) threads=$2; shift ;;
-    --resume) resume=yes ;;
-    --quiet) ;;
-    *) echo "unknown flag $1" >&2; exit 2 ;;
-  esac
-  shift
-done
-id=$(basename "$out")
-mode=$(sed -n 's/.*"mode": "\([a-z_]*\)".*/\1/p' "$config")
-echo "${id%-*} resume=$resume threads=$threads" >> "$here/calls"
-if [ -e "$out" ] && [ $resume = no ]; then echo "$out: exists" >&2; exit 2; fi
-mkdir -p "$out"
-cp "$config" "$out/config.json"
-save() { mkdir -p "$out/checkpoints/last"; }
-case $mode in
-  fail) [ -e "$here/repaired" ] || { echo "step 7:" >&2; echo "loss is nan" >&2; exit 1; } ;;
-  die) kill -9 $$ ;;
-  silent) exit 0 ;;
-  tempfail) [ $resume = yes ] || { save; exit 75; } ;;
-  pair)  # ends only when two of them run at once
-    touch "$here/pair-$$"
-    n=0
-    while [ "$(ls "$here" | grep -c '^pair-')" -lt 2 ]; do
-      n=$((n + 1)); [ $n -lt 500 ] || { echo "alone" >&2; exit 1; }
-      sleep 0.01
-    done ;;
-  wait)  # saves and ends when asked to; a resumed run ends at once
-    if [ $resume = no ]; then
-      trap 'save; touch "$here/saved"; exit 75' TERM INT
-      touch "$here/waiting"
-      n=0
-      while [ $n -lt 1000 ]; do n=$((n + 1)); sleep 0.01; done
-      exit 1
-    fi ;;
-esac
-echo '{"metrics": {"test": {"top1": 50.5}}, "parameters": 7, "time_s": 4}' > "$out/summary.json"
-)sh";
-
-// A stand-in for `eval` that fails while there is a file `blind`.
-const char* const kEval = R"sh(#!/bin/sh
-here=$(dirname "$0")
-echo "$(basename "${1%-*}") $2 $3 $4 $5 $6 $7 $8 $9" >> "$here/scored"
-[ ! -e "$here/blind" ] || { echo "cannot see" >&2; exit 1; }
-mkdir -p "$1/eval/val"
-echo '{}' > "$1/eval/val/results.json"
-)sh";
-
-struct Log : SweepObserver {
-  std::string text;
-  static std::string name(const Job& job) { return job.id.substr(0, job.id.rfind('-')); }
-  static std::string counts(const Progress& p) {
-    return std::to_string(p.finished) + "/" + std::to_string(p.total);
-  }
-  void started(const Job& job, bool resumed, const Progress&) override {
-    text += (resumed ? "resume " : "start ") + name(job) + "\n";
-  }
-  void finished(const Job& job, double, const Progress& p) override {
-    text += "finish " + name(job) + " " + counts(p) + "\n";
-  }
-  void failed(const Job& job, const std::string& message, const Progress&) override {
-    text += "fail " + name(job) + ": " + message + "\n";
-  }
-  void waiting(const Job& job) override { text += "wait " + name(job) + "\n"; }
-  void stopping(int, int children) override { text += "stop " + std::to_string(children) + "\n"; }
-};
-
-class Bench {
- public:
-  explicit Bench(const std::string& name) : folder_("sweep_" + name) {
-    write("train", kTrain);
-    ::chmod("train", 0755);
-    options.out = "out";
-    options.program = {(fs::current_path() / "train").string()};
-    write("eval", kEval);
-    ::chmod("eval", 0755);
-    options.scorer = {(fs::current_path() / "eval").string()};
-    options.threads = 4;
-  }
-
-  Ablation ablation(const std::string& rows, const std::string& seeds = "[0]") {
-    write("a.json",
-          R"({"name": "a", "base": {}, "seeds": )" + seeds + R"(, "rows": [)" + rows + "]}");
-    return load_ablation("a.json", kind());
-  }
-
-  SweepOutcome run(const Ablation& ablation) {
-    log.text.clear();
-    StopSignals signals;
-    return run_sweep(ablation, options, log, signals);
-  }
-
-  std::string calls() {
-    std::error_code code;
-    return fs::exists("calls", code) ? io::read_text("calls") : "";
-  }
-
-  SweepOptions options;
-  Log log;
-
- private:
-  Folder folder_;
-};
-
-// Polls, since the other side is another process; false after 10 s.
-bool happens(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
-bool exists(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(path, code);
-}
-
-// Runs the sweep in a process of its own; its exit status is 0, or 9 if it was interrupted.
-pid_t run_apart(Bench& bench, const Ablation& ablation) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::signal(SIGINT, SIG_IGN);  // as in the background jobs of a shell
-  int status = 0;
-  try {
-    bench.run(ablation);
-  } catch (const Interrupted& error) {
-    io::write_atomic("interrupted", error.what());
-    status = 9;
-  } catch (...) {
-    status = 1;
-  }
-  ::_exit(status);
-}
-
-int status_of_child(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
 
 const char* const kTwoRows = R"({"name": "a"}, {"name": "b", "set": {"model.depth": 2}})";
 
@@ -189,7 +33,7 @@ TEST_CASE("sweep: runs every job once, then nothing, and writes the results", "[
   CHECK(bench.calls().find("b-s1 resume=no threads=4\n") != std::string::npos);
   CHECK(check_results(ablation, "out").empty());
   CHECK(io::read_text("out/results.csv").find("a,test_top1,2,50.5,0,") != std::string::npos);
-  CHECK(exists("out/ablation.json"));
+  CHECK(there("out/ablation.json"));
 
   const SweepOutcome second = bench.run(ablation);
   CHECK(second.skipped == 4);
@@ -231,7 +75,7 @@ TEST_CASE("sweep: failures are listed, kept, and tried again on demand", "[exper
                                          "/summary.json: missing, damaged, or of another "
                                          "configuration, although the program reported success");
   CHECK(outcome.progress.finished == 1);
-  const std::vector<JobStatus> survey_before = survey(ablation, "out");
+  const std::vector<JobStatus> survey_before = survey_all(ablation);
   CHECK(survey_before[0].state == JobState::kFailed);
   CHECK(survey_before[0].message == "loss is nan");
   CHECK(survey_before[2].state == JobState::kFinished);
@@ -250,7 +94,7 @@ TEST_CASE("sweep: one that was killed is listed and simply done again next time"
   const Ablation ablation = bench.ablation(R"({"name": "x", "set": {"mode": "die"}})");
   REQUIRE(bench.run(ablation).failed.size() == 1);
   CHECK(bench.log.text == "start x-s0\nfail x-s0: killed by signal 9 (Killed)\n");
-  CHECK(survey(ablation, "out")[0].state == JobState::kMissing);
+  CHECK(survey_all(ablation)[0].state == JobState::kMissing);
 }
 
 TEST_CASE("sweep: what can be resumed is, and a run that stopped itself is no failure",
@@ -260,7 +104,7 @@ TEST_CASE("sweep: what can be resumed is, and a run that stopped itself is no fa
   const SweepOutcome outcome = bench.run(ablation);
   CHECK(outcome.failed.empty());
   CHECK(outcome.interrupted == 1);
-  CHECK(survey(ablation, "out")[0].state == JobState::kPartial);
+  CHECK(survey_all(ablation)[0].state == JobState::kPartial);
   CHECK(bench.run(ablation).progress.finished == 1);
   CHECK(bench.log.text == "resume x-s0\nfinish x-s0 1/1\n");
 }
@@ -335,25 +179,30 @@ TEST_CASE("sweep: a signal is passed on, and the sweep can be continued", "[expe
       bench.ablation(R"({"name": "ok"}, {"name": "x", "set": {"mode": "wait"}}, {"name": "y",
                          "set": {"mode": "wait", "model.depth": 2}})");
   const pid_t child = run_apart(bench, ablation);
-  REQUIRE(happens([] { return exists("waiting"); }));
+  REQUIRE(happens([] { return there("waiting"); }));
 
-  // Meanwhile nobody else may use the folder.
-  const std::string busy = complaint([&] { bench.run(ablation); });
-  CHECK(busy == "out: another ablate (process " + std::to_string(child) +
-                    busy.substr(busy.find(" on "), busy.find(')') - busy.find(" on ")) +
-                    ") is at work in this folder; wait for it or choose another --out");
-  CHECK(survey(ablation, "out")[1].state == JobState::kRunning);
+  // Meanwhile others may work on the same, and on nothing else.
+  const JobStatus running = survey_all(ablation)[1];
+  CHECK(running.state == JobState::kRunning);
+  REQUIRE(running.held);
+  CHECK(running.held->holder.process == child);
+  const Ablation changed = bench.ablation(R"({"name": "ok"})", "[0, 1]");
+  CHECK_THAT(complaint([&] { bench.run(changed); }),
+             Catch::StartsWith("out: process " + std::to_string(child) + " on ") &&
+                 Catch::Contains(" works there on this ablation as it was before (seeds: [0] -> "
+                                 "[0,1]; ") &&
+                 Catch::EndsWith("; wait until its jobs have ended, or choose another --out"));
 
   ::kill(child, SIGINT);
   CHECK(status_of_child(child) == 9);
   CHECK(io::read_text("interrupted") ==
         "stopped by Interrupt signal: 1 of 3 jobs finished, 1 saved to go on from, 0 failed; run "
         "the same command again to continue");
-  CHECK(exists("saved"));
+  CHECK(there("saved"));
 
   io::remove_all("waiting");
   const pid_t again = run_apart(bench, ablation);
-  REQUIRE(happens([] { return exists("waiting"); }));  // y, after x was resumed
+  REQUIRE(happens([] { return there("waiting"); }));  // y, after x was resumed
   ::kill(again, SIGTERM);
   CHECK(status_of_child(again) == 9);
   CHECK(bench.run(ablation).skipped == 2);
@@ -365,12 +214,12 @@ TEST_CASE("sweep: after kill -9 its children save, and the sweep can be continue
   Bench bench("kill");
   const Ablation ablation = bench.ablation(R"({"name": "x", "set": {"mode": "wait"}})");
   const pid_t child = run_apart(bench, ablation);
-  REQUIRE(happens([] { return exists("waiting"); }));
+  REQUIRE(happens([] { return there("waiting"); }));
   ::kill(child, SIGKILL);
   CHECK(status_of_child(child) == -SIGKILL);
   // The child of the killed sweep may still be at work; its job is waited for, not started twice.
   CHECK(bench.run(ablation).progress.finished == 1);
-  CHECK(exists("saved"));
+  CHECK(there("saved"));
   CHECK(bench.log.text.find("resume x-s0\nfinish x-s0 1/1\n") != std::string::npos);
   CHECK(bench.calls() == "x-s0 resume=no threads=4\nx-s0 resume=yes threads=4\n");
 }
@@ -384,13 +233,13 @@ TEST_CASE("sweep: a full disk while children run leaves none behind", "[experime
   // 1 ablation.json, 2 configuration of x, 3 that of y.
   io::set_fault_hook([&](std::string_view call) {
     if (call != "rename" || ++renames != 3) return 0;
-    happens([] { return exists("waiting"); });
+    happens([] { return there("waiting"); });
     return ENOSPC;
   });
   const std::string message = complaint([&] { bench.run(ablation); });
   io::set_fault_hook({});
   CHECK(message.find("rename failed: No space left on device") != std::string::npos);
-  CHECK(exists("saved"));
+  CHECK(there("saved"));
 }
 
 TEST_CASE("sweep: summaries by split, and with numbers that are not finite", "[experiment]") {
@@ -472,7 +321,7 @@ TEST_CASE("sweep: a fold is finished when its cases are scored", "[experiment]")
   REQUIRE(bench.run(ablation).failed.size() == 2);
   CHECK(bench.log.text ==
         "start x-s0-f0\nfail x-s0-f0: cannot see\nstart x-s0-f1\nfail x-s0-f1: cannot see\n");
-  CHECK(survey(ablation, "out")[0].state == JobState::kFailed);
+  CHECK(survey_all(ablation)[0].state == JobState::kFailed);
   CHECK_THAT(check_results(ablation, "out")[0],
              Catch::EndsWith("the cases of the fold are not scored"));
   CHECK(bench.run(ablation).failed.size() == 2);
@@ -493,7 +342,7 @@ TEST_CASE("sweep: a fold is finished when its cases are scored", "[experiment]")
 
   // One that was killed between the two is only scored.
   io::remove_all(paths_of("out", ablation.jobs[0]).run / "eval");
-  CHECK(survey(ablation, "out")[0].state == JobState::kPartial);
+  CHECK(survey_all(ablation)[0].state == JobState::kPartial);
   CHECK(bench.run(ablation).progress.finished == 2);
   CHECK(bench.calls().empty());
 }

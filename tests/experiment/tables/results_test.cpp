@@ -398,13 +398,13 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
   const Folder folder("check");
   const Ablation ablation = example("out");
   const Job& last = ablation.jobs[5];
-  write_results(collect_results(ablation, "out"), "out");
+  update_results(ablation, "out");
   CHECK(lines_of(check_results(ablation, "out")) == "out/runs/" + last.id + ": not finished\n");
 
   // A run of another configuration does not count, and the tables are out of date.
   finish("out", last, R"({"test": {"top1": 1}})");
   CHECK(lines_of(check_results(ablation, "out")).find("out/results.json:") != std::string::npos);
-  write_results(collect_results(ablation, "out"), "out");
+  update_results(ablation, "out");
   CHECK(lines_of(check_results(ablation, "out")).empty());
   write("out/runs/" + last.id + "/config.json", "{}");
   CHECK(
@@ -414,7 +414,7 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
                 "job\n") == 0);
 
   finish("out", last, R"({"test": {"top1": 1}})", R"(, "version": "2", "commit": "abc")");
-  write_results(collect_results(ablation, "out"), "out");
+  update_results(ablation, "out");
   CHECK(lines_of(check_results(ablation, "out")) ==
         "out/runs/" + last.id + ": made by \"2, abc\", but " + ablation.jobs[0].id + " by \"\"\n");
   io::write_atomic("out/results.md", io::read_text("out/results.md") + "edited\n");
