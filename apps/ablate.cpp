@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "common/app.h"
 #include "common/load.h"
 #include "common/programs.h"
@@ -19,6 +22,7 @@
 #include "experiment/run/run_folder.h"
 #include "experiment/sweep/ablation.h"
 #include "experiment/sweep/job_list.h"
+#include "experiment/sweep/slurm.h"
 #include "experiment/sweep/sweep.h"
 #include "experiment/tables/results.h"
 #include "experiment/tables/row_errors.h"
@@ -41,6 +45,11 @@ struct Arguments {
   bool no_wait = false;
   double takeover_s = 300;
   std::string launcher;
+  bool slurm = false;
+  std::string slurm_template;
+  int slurm_tasks = 100;
+  std::vector<std::string> words;  // of the command line
+  bool out_given = false;
   bool keep_going = false;
 };
 
@@ -118,8 +127,57 @@ int check(const experiment::Ablation& ablation, const std::string& out) {
   return differences.empty() ? 0 : apps::kRunTimeError;
 }
 
+// The command of a task: this one, without what is about the array.
+std::vector<std::string> command_of_task(const Arguments& args) {
+  std::vector<std::string> command = {program_beside("ablate")};
+  for (std::size_t i = 0; i < args.words.size(); ++i) {
+    const std::string& word = args.words[i];
+    if (word.starts_with("--slurm=") || word.starts_with("--slurm-tasks=")) continue;
+    if (word == "--slurm-tasks") ++i;
+    if (word == "--slurm" && !args.slurm_template.empty()) ++i;
+    if (word != "--slurm" && word != "--slurm-tasks") command.push_back(word);
+  }
+  if (!args.no_wait) command.push_back("--no-wait");
+  if (!args.out_given) command.insert(command.end(), {"--out", args.out});
+  return command;
+}
+
+int submit(const Arguments& args, const experiment::Ablation& ablation,
+           const apps::Common& common) {
+  const int jobs = experiment::unfinished_jobs(ablation, args.sweep);
+  if (jobs == 0) {
+    fmt::print("{}: nothing is left to do\n", args.out);
+    return 0;
+  }
+  experiment::SlurmArray array;
+  array.name = ablation.name;
+  array.out = args.out;
+  array.working = std::filesystem::current_path();
+  array.command = command_of_task(args);
+  array.tasks = std::min(args.slurm_tasks, (jobs + args.sweep.jobs - 1) / args.sweep.jobs);
+  const std::string& from = args.slurm_template;
+  const std::string script = experiment::slurm_script(
+      from.empty() ? experiment::standard_slurm_template() : io::read_text(from), from, array);
+  const std::filesystem::path file = experiment::write_slurm_script(ablation, args.out, script);
+  const std::string job = experiment::submit_to_slurm(file);
+  if (common.json) {
+    fmt::print(
+        "{}\n",
+        schema::Value::object(
+            {{"slurm", job}, {"tasks", array.tasks}, {"jobs", jobs}, {"script", file.string()}})
+            .dump());
+  } else {
+    fmt::print(
+        "job {} of SLURM: {} tasks for {} jobs, as in {}\nwatch it with: squeue --job {}, and: "
+        "fovea ablate {} --out {} --list\n",
+        job, array.tasks, jobs, file.string(), job, args.file, args.out);
+  }
+  return 0;
+}
+
 int run(Arguments& args, const apps::Common& common) {
-  if (args.out.empty())
+  args.out_given = !args.out.empty();
+  if (!args.out_given)
     args.out = experiment::default_folder("runs", experiment::ablation_name(args.file)).string();
   const experiment::Ablation ablation = experiment::load_for_folder(
       args.file, experiment::experiment_kind(), args.overrides, args.out);
@@ -140,6 +198,7 @@ int run(Arguments& args, const apps::Common& common) {
   for (const std::string& line : rates) {
     if (!common.quiet) std::cerr << line << "\n";
   }
+  if (args.slurm) return submit(args, ablation, common);
   parallel::forget_launch();
   Printer printer(common.quiet);
   experiment::StopSignals signals;
@@ -165,7 +224,8 @@ int main(int argc, char** argv) {
       "only what is missing. Before the first row starts, all of them are checked: data, shapes, "
       "names of metrics, memory. Any number of machines that share the folder may work on it at "
       "once.\n\n"
-      "Example: fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n");
+      "Example: fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n"
+      "         fovea ablate experiments/smoke/ablation.json --out runs/smoke --slurm\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("FILE", args.file, "ablation file").required().value("EXPERIMENT");
@@ -210,10 +270,20 @@ int main(int argc, char** argv) {
                  "words in front of the training program, for jobs of several ranks, e.g. "
                  "\"mpirun -q -n 2\"; each rank gets the threads of a job")
       .value("WORDS");
+  const apps::Option slurm =
+      cli.add_option("--slurm", args.slurm_template,
+                     "submit the jobs to SLURM as an array, whose tasks share them; the script is "
+                     "written to the folder of the sweep, from a template where one is given")
+          .value("TEMPLATE")
+          .optional_value();
+  cli.add_option("--slurm-tasks", args.slurm_tasks, "tasks of the array at most; no more than jobs")
+      .range(1, 1000);
   program.add_verbosity();
   program.add_json();
   return program.run(argc, argv, [&] {
     try {
+      args.slurm = slurm.given();
+      args.words = {argv + 1, argv + argc};
       return run(args, program.common);
     } catch (const experiment::RowErrors& errors) {
       for (const std::string& line : errors.lines()) std::cerr << fmt::format("ablate: {}\n", line);

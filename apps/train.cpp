@@ -20,6 +20,7 @@
 #include "experiment/run/runner.h"
 #include "experiment/run/summary.h"
 #include "experiment/tables/row_errors.h"
+#include "parallel/launched.h"
 #include "parallel/mpi/mpi.h"
 #include "parallel/nccl/nccl.h"
 #include "parallel/ranks.h"

@@ -100,6 +100,11 @@ Option& Option::at_most(int n) {
   option_->expected(1, n);
   return *this;
 }
+Option& Option::optional_value() {
+  option_->expected(0, 1);
+  return *this;
+}
+bool Option::given() const { return option_->count() > 0; }
 Option& Option::value(const std::string& name) {
   option_->type_name(name);
   return *this;

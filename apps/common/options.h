@@ -32,6 +32,10 @@ class Option {
   Option& commas();
   /// Takes one to `n` values, "--list dataset digits".
   Option& at_most(int n);
+  /// The value may be left out; then it stays as it was.
+  Option& optional_value();
+  /// Whether it was given, once the line is parsed.
+  bool given() const;
   /// What stands for the value in the help. Completion of shells knows FILE, EXPERIMENT (a file or
   /// the folder of a run), FOLDER, and "a|b|c", words to choose from.
   Option& value(const std::string& name);

@@ -61,6 +61,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea visualise-attention runs/bccd --input",
       "fovea visualise-attention runs/hippocampus --input 3",
       "fovea visualise-attention runs/hippocampus --input scan.nii.gz",
+      "fovea ablate experiments/smoke/ablation.json --out runs/smoke --slurm",  // tests of their
+                                                                                // own
       "fovea explain runs/dgvit runs/vit --input",
       "fovea explain runs/vit --input",
       "fovea explain runs/dgt --text",
@@ -74,6 +76,9 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "mpirun -n 2 fovea bench --network",
       "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
+    {"docs/cluster.md",
+     {"fovea ablate experiments/smoke/ablation.json --out runs/sweep --slurm"}},  // a test of its
+                                                                                  // own
     {"docs/devices.md",
      {"fovea train experiments/smoke/dgvit.json --device opencl",
       "fovea ablate experiments/smoke/ablation.json --set train.device=cuda:1",

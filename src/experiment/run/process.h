@@ -35,8 +35,8 @@ class StopSignals {
 };
 
 /// A SIGTERM or SIGUSR1 that comes so soon after the first signal asks for the same again: batch
-/// systems signal every process of a job, and parents pass signals on. A second SIGINT is somebody's
-/// second Ctrl-C.
+/// systems signal every process of a job, and parents pass signals on. A second SIGINT is
+/// somebody's second Ctrl-C.
 inline constexpr std::chrono::seconds kSameRequest{10};
 
 /// How a child process ended.
