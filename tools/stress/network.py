@@ -9,7 +9,7 @@ Nothing outside of these namespaces is touched, and all of it is gone in the end
 
 Needs root, iproute2 and util-linux. SIGUSR1 stalls the network until the next SIGUSR1.
 
-    tools/cluster/network.py --hosts 4 --delay-ms 2 --loss 0.01 -- \\
+    tools/stress/network.py --hosts 4 --delay-ms 2 --loss 0.01 -- \\
         sh -c 'mpirun $FOVEA_MPIRUN -n 4 fovea train tiny.json --threads 1'
 
 FOVEA_MPIRUN in the command's environment holds what OpenMPI's mpirun needs to start one rank on each

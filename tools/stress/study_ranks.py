@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Training by several processes, tried hard: the checks that take too long for the tests.
 
-    tools/cluster/study_ranks.py bits --programs build/release/bin
-    tools/cluster/study_ranks.py bits --programs build/release/bin --network
-    tools/cluster/study_ranks.py kills --programs build/release/bin --times 200
-    tools/cluster/study_ranks.py overhead --programs build/release/bin
+    tools/stress/study_ranks.py bits --programs build/release/bin
+    tools/stress/study_ranks.py bits --programs build/release/bin --network
+    tools/stress/study_ranks.py kills --programs build/release/bin --times 200
+    tools/stress/study_ranks.py overhead --programs build/release/bin
 
 bits      ViT, ResNet with batch norm, a text network with uneven lengths, D-Former: 2, 3 and 4 ranks leave
           the files of one process. --network: each rank on a host of its own, packets late and lost
