@@ -208,7 +208,7 @@ int run(Arguments& args, const apps::Common& common) {
   fmt::print("{}\n", common.json ? experiment::to_json(results) : experiment::to_text(results));
   if (!common.json) fmt::print("written to {}/results.{{json,csv,md,tex}}\n", args.out);
   if (outcome.elsewhere > 0)
-    std::cerr << fmt::format("ablate: {} jobs are run by others; see --list\n", outcome.elsewhere);
+    std::cerr << fmt::format("ablate: jobs that others run: {}; see --list\n", outcome.elsewhere);
   for (const experiment::FailedJob& job : outcome.failed) {
     std::cerr << fmt::format("ablate: {} failed: {}\n", job.id, job.message);
   }

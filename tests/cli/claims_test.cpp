@@ -40,10 +40,10 @@ std::string stress(const std::string& script, const std::string& arguments) {
 }  // namespace
 
 TEST_CASE("ablate: sweeps killed at random do every job once and leave one table", "[cli]") {
-  const CliResult result = in_bash(stress("sweep", "24 4 10"));
+  const CliResult result = in_bash(stress("sweep", "12 3 5"));
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK_THAT(result.out, Catch::StartsWith("24 jobs by 4 sweeps, ") &&
+  CHECK_THAT(result.out, Catch::StartsWith("12 jobs by 3 sweeps, ") &&
                              Catch::Contains("each done once, the table of one sweep, nothing "
                                              "left"));
 }
@@ -155,7 +155,8 @@ cmp <(sed -E 's/"(time_s|min_per_epoch)": .*//' one.json) \
   CHECK(result.out == "stopped: 75\npartial\n");
 }
 
-TEST_CASE("ablate --slurm: a real SLURM with pre-emption makes the table of one machine", "[cli]") {
+TEST_CASE("ablate --slurm: a real SLURM with pre-emption makes the table of one machine",
+          "[cli][slow]") {
   const CliResult result = in_bash(stress("slurm", "8 2"));
   if (result.code == 77) {
     WARN(result.err << "job arrays are not tested on a real SLURM");

@@ -35,10 +35,11 @@ make_reference() {
   "$programs/ablate" "$work/sweep.json" --out "$work/one" --jobs 2 --threads 2 --quiet >/dev/null
 }
 
-# A table without the times in it.
+# The tables in a folder, without the times in them.
 without_times() {
   sed -E 's/"(time_s|min_per_epoch)": [0-9.e+-]+/"\1": 0/' "$1/results.json"
-  sed -E 's/,[^,]*,[^,]*$//' "$1/results.csv" >/dev/null
+  sed -E 's/[|][^|]*[|]$/|/' "$1/results.md"
+  cat "$1/results.tex"
 }
 
 # Every job done once, the same table, nothing left of whoever worked in $work/many.
