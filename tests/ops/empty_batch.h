@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/attention/attention.h"
+#include "ops/batch_statistics.h"
 #include "ops/create.h"
 #include "ops/norm.h"
 #include "tests/support/tensors.h"
@@ -32,6 +33,13 @@ inline ops::HeadView view(const Tensor& x, std::int64_t first) {
 
 inline ops::BatchNorm norm_of(const Tensor& weight, const Tensor& bias, bool training) {
   return {weight, bias, ops::zeros_like(weight), ops::ones_like(weight), training};
+}
+
+/// A shared batch of which this process holds all.
+inline const ops::SharedBatch& whole_batch() {
+  static const ops::SharedBatch batch{
+      [](const std::vector<double>& own) { return std::vector<std::vector<double>>{own}; }};
+  return batch;
 }
 
 /// Names of the functions that headers of operations declare.

@@ -259,6 +259,14 @@ std::vector<Case> network_cases() {
                      [o = options](const auto& t) { return ops::conv(t[0], t[1], t[2], o); },
                      {0, weight[0], (5 + stride - 1) / stride, (6 + stride - 1) / stride}});
   }
+  cases.push_back({"shared_batch_norm",
+                   {map, map},
+                   {{4}, {4}},
+                   [=](const auto& t) {
+                     return ops::shared_batch_norm(whole_batch(), norm_of(t[2], t[3], true), t[0],
+                                                   t[1], true);
+                   },
+                   map});
   for (const bool training : {true, false}) {
     cases.push_back({"batch_norm",
                      {map, map},

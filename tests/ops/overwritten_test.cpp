@@ -254,6 +254,12 @@ Table network_table() {
          return ops::batch_norm({t[1], t[2], {}, {}}, t[0], t[3], true);
        },
        {0, 1, 2, 3}},
+      {"shared_batch_norm",
+       {kMap, {4}, {4}, kMap},
+       [](const auto& t) {
+         return ops::shared_batch_norm(whole_batch(), {t[1], t[2], {}, {}}, t[0], t[3], true);
+       },
+       {0, 1, 2, 3}},
       {"batch_norm in evaluation",
        {kMap, {4}, {4}},
        [](const auto& t) {
