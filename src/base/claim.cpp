@@ -177,16 +177,18 @@ struct Claim::Hold {
   }
 
   // Makes the file that would take our claim over, so that nobody else does, and removes the chain.
-  void release() const {
+  // False where that file could not be made.
+  bool release() const {
     const fs::path end = successor_of(claim, token), draft = end.string() + ".tmp";
     const int marker = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (marker < 0) return;  // others see that this process has ended
+    if (marker < 0) return false;
     const std::string text = to_text(this_holder()) + "token " + new_token() + "\n";
     (void)!::write(marker, text.data(), text.size());  // the name is what counts
     ::close(marker);
-    if (!name_if_free(draft, end)) return;
+    if (!name_if_free(draft, end)) return false;
     for (const fs::path& each : chain_of(claim)) ::unlink(each.c_str());
     ::unlink(end.c_str());
+    return true;
   }
 
   void stop() {
@@ -199,7 +201,11 @@ struct Claim::Hold {
     stop();
     if (!file.empty()) {
       try {
-        if (held()) release();
+        // Again where another process has cleaned the folder, and took our draft for litter. Where
+        // all fails, others see that this process has ended.
+        constexpr int kTries = 100;
+        for (int i = 0; i < kTries && held() && !release(); ++i) {
+        }
       } catch (const Error&) {  // others see that this process has ended
       }
     }

@@ -400,3 +400,19 @@ TEST_CASE("claim: of many who try, and are killed at any moment, one at a time h
   fs::remove(inside);
   CHECK(folder.files() == 1);  // `entered`
 }
+
+TEST_CASE("claim: released also where somebody cleans the folder meanwhile", "[base]") {
+  const ClaimFolder folder;
+  auto claim = ClaimWatch(kQuick).take(folder.claim);
+  REQUIRE(claim);
+  int cleaned = 0;
+  const Meanwhile clean([&] {
+    for (const fs::path& file : io::litter_of_claim(folder.claim)) {
+      fs::remove(file);
+      ++cleaned;
+    }
+  });
+  claim.reset();
+  CHECK(cleaned == 1);
+  CHECK(folder.files() == 0);
+}
