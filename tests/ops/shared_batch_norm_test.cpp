@@ -9,6 +9,7 @@
 #include "autograd/graph.h"
 #include "base/error.h"
 #include "ops/batch_statistics.h"
+#include "ops/create.h"
 #include "ops/norm.h"
 #include "ops/running_value.h"
 #include "ops/shape.h"
