@@ -131,19 +131,18 @@ std::string Ranks::from(int giver, const std::string& bytes) {
   if (alone()) return bytes;
   const bool here = rank() == giver;
   std::uint64_t length = bytes.size();
-  std::string result = here ? bytes : std::string();
   if (here) {
     std::vector<Outgoing> sent;
     for (int r = 0; r < size(); ++r) {
       if (r != giver) sent.push_back({r, std::as_bytes(std::span(&length, 1))});
     }
     exchange(sent, {});
-    for (Outgoing& message : sent) message.bytes = bytes_of(result);
+    for (Outgoing& message : sent) message.bytes = bytes_of(bytes);
     exchange(sent, {});
-    return result;
+    return bytes;
   }
   exchange({}, {{giver, std::as_writable_bytes(std::span(&length, 1))}});
-  result.resize(length);
+  std::string result(length, '\0');
   exchange({}, {{giver, room_of(result)}});
   return result;
 }
