@@ -163,8 +163,10 @@ Device own_card(const schema::Value& config, int threads) {
   std::int64_t cards = 0;
   for (const DeviceInfo& device : list_devices()) cards += device.name.starts_with("cuda") ? 1 : 0;
   const std::int64_t card = parallel::launched_local_rank() % std::max<std::int64_t>(1, cards);
-  return make_device(card == 0 ? "cuda" : fmt::format("cuda:{}", card), threads,
-                     train.at("allow_tf32").as_bool());
+  return make_device(card == 0 ? "cuda" : fmt::format("cuda:{}", card),
+                     {.threads = threads,
+                      .allow_tf32 = train.at("allow_tf32").as_bool(),
+                      .batch_invariant = train.at("batch_invariant").as_bool()});
 }
 
 // The first rank alone speaks and writes.

@@ -50,7 +50,7 @@ int summarise(const schema::Value& resolved, int depth, bool json) {
 int profile_step(const schema::Value& resolved, bool json) {
   const auto e = experiment::parse(resolved);
   const Device device =
-      make_device(e.train.device, static_cast<int>(e.train.threads), e.train.allow_tf32);
+      make_device(e.train.device, e.train.device_settings(static_cast<int>(e.train.threads)));
   const auto profile = experiment::profile_step(e, device);
   fmt::print("{}",
              json ? experiment::to_json(profile).dump() + "\n" : experiment::to_text(profile));

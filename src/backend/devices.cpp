@@ -43,11 +43,14 @@ std::vector<DeviceInfo> list_devices() {
   return all;
 }
 
-Device make_device(const std::string& name, int threads, bool allow_tf32) {
+Device make_device(const std::string& name, const DeviceSettings& settings) {
   const DeviceName wanted = parse(name);
-  if (wanted.type == "cpu" && wanted.index == 0) return make_cpu(threads);
+  if (wanted.type == "cpu" && wanted.index == 0)
+    return make_cpu(settings.threads, settings.batch_invariant);
+  FOVEA_CHECK(!settings.batch_invariant, ConfigError,
+              fmt::format("batch_invariant: only of device cpu, not of {}", name));
   if (wanted.type == "opencl") return gpu::make_opencl(wanted.index);
-  if (wanted.type == "cuda") return gpu::make_cuda(wanted.index, allow_tf32);
+  if (wanted.type == "cuda") return gpu::make_cuda(wanted.index, settings.allow_tf32);
   throw ConfigError(
       fmt::format("device: no device called \"{}\"; known: cpu, opencl, cuda, and "
                   "with several of a kind cuda:1",

@@ -9,7 +9,10 @@
 namespace fovea {
 
 /// The host. threads = 0 takes all cores the process may use. Results do not depend on `threads`.
-Device make_cpu(int threads = 0);
+/// batch_invariant: what a network computes of an item in evaluation has the same bits whatever
+/// else is in the batch. Where libraries that choose by sizes are faster (oneDNN, tile registers),
+/// it does without them.
+Device make_cpu(int threads = 0, bool batch_invariant = false);
 
 /// Threads of a host device: fewer than make_cpu was asked for where the system gave no more; 0 for
 /// any other device.
@@ -18,10 +21,17 @@ int host_threads(const Device& device);
 /// Shapes and accounting only: allocations cost nothing but are counted, kernels do nothing.
 Device make_meta();
 
+struct DeviceSettings {
+  int threads = 0;               // of the host
+  bool allow_tf32 = false;       // products of float32 on CUDA may keep 10 bits of an operand's
+                                 // mantissa, for the speed of its tensor cores
+  bool batch_invariant = false;  // of the host: make_cpu
+};
+
 /// A device by name: "cpu", "opencl", "cuda", or one of several: "cuda:1". Throws ConfigError for
-/// another name and BackendError where the device does not exist. allow_tf32: products of float32
-/// on CUDA may keep 10 bits of an operand's mantissa, for the speed of its tensor cores.
-Device make_device(const std::string& name, int threads = 0, bool allow_tf32 = false);
+/// another name or a setting that the device does not have, and BackendError where the device does
+/// not exist.
+Device make_device(const std::string& name, const DeviceSettings& settings = {});
 
 /// A device that make_device knows, with what its driver says of it.
 struct DeviceInfo {

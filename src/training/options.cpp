@@ -97,6 +97,9 @@ const schema::Fields<TrainOptions>& train_fields() {
                "on cuda: products and convolutions of float32 on tensor cores, which keep 10 bits "
                "of "
                "an operand's mantissa; as in PyTorch's allow_tf32 of matrix products")
+          .add("batch_invariant", &O::batch_invariant,
+               "on cpu: an item's outputs in evaluation have the same bits whatever else is in its "
+               "batch, on every processor; slower where it has tile registers or oneDNN's kernels")
           .add("threads", &O::threads, schema::in_range(0, kMostThreads),
                "threads of the kernels; 0 = all cores")
           .no_effect()

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/devices.h"
 #include "schema/fields.h"
 
 namespace fovea::training {
@@ -52,6 +53,7 @@ struct TrainOptions {
   std::string precision = "float32";
   std::string device = "cpu";
   bool allow_tf32 = false;
+  bool batch_invariant = false;
   std::int64_t threads = 0;
   bool cuda_graphs = false;
   bool detect_anomaly = false;
@@ -62,6 +64,10 @@ struct TrainOptions {
   bool shard_optimizer = false;
   bool sync_batch_norm = false;
 
+  /// For make_device.
+  DeviceSettings device_settings(int with_threads) const {
+    return {with_threads, allow_tf32, batch_invariant};
+  }
   /// The decay of averaged weights for the samples of a step. mala 7.1.
   double decay_of_step() const;
 };

@@ -22,7 +22,7 @@ Device& replacement() {
 const Device& cpu() {
   static const Device device = [] {
     const char* name = std::getenv("FOVEA_TEST_DEVICE");
-    return make_device(name ? name : "cpu", 2);
+    return make_device(name ? name : "cpu", {.threads = 2});
   }();
   return replacement().defined() ? replacement() : device;
 }

@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     const auto experiment =
         experiment::parse(experiment::resolve(experiment::load_unresolved(path, overrides)));
     const auto& train = experiment.train;
-    const Device device = make_device(train.device, threads, train.allow_tf32);
+    const Device device = make_device(train.device, train.device_settings(threads));
     if (decoded > 0) {
       const bench::Decoding decoding = bench::decode(experiment, device, decoded);
       std::cout << (program.common.json ? bench::to_json(experiment, decoding).dump() + "\n"

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   cli.add_option("--threads", threads, "threads (0: all cores)").range(0, 1024);
   program.add_json();
   return program.run(argc, argv, [&] {
-    return verify_all(paths, program.common.json, make_device(device, threads, allow_tf32));
+    return verify_all(paths, program.common.json,
+                      make_device(device, {.threads = threads, .allow_tf32 = allow_tf32}));
   });
 }

@@ -15,9 +15,10 @@
 
 namespace fovea {
 
-Device make_cpu(int threads) {
+Device make_cpu(int threads, bool batch_invariant) {
   const int count = std::min(threads > 0 ? threads : usable_cores(), kMostThreads);
-  return Device(DeviceType::kCpu, heap_memory(), std::make_shared<const cpu::CpuBackend>(count));
+  return Device(DeviceType::kCpu, heap_memory(),
+                std::make_shared<const cpu::CpuBackend>(count, batch_invariant));
 }
 
 int host_threads(const Device& device) {
@@ -34,15 +35,19 @@ void in_parallel(const Device& device, std::int64_t pieces,
 
 namespace cpu {
 
-// BLAS runs single-threaded inside our own pieces: its own division of a product changes the last
-// bits with the number of threads.
-CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
+// Above this floor xtensor's linear algebra asks OpenBLAS, whose own division of a product changes
+// the last bits with the number of threads.
+CpuBackend::CpuBackend(int threads, bool batch_invariant)
+    : pool_(threads), batch_invariant_(batch_invariant) {
+  openblas_set_num_threads(1);
+}
 
 std::string CpuBackend::description() const {
-  const std::string onednn = onednn::available() ? onednn::version() + ", " : "";
-  const char* tiles = simd::amx() != nullptr ? " and amx" : "";
-  return fmt::format("cpu, {} threads, {}{} kernels, {}OpenBLAS core {}", pool_.threads(),
-                     simd::kernels().name, tiles, onednn, openblas_get_corename());
+  std::string text = fmt::format("cpu, {} threads, {}", pool_.threads(), simd::kernels().name);
+  if (batch_invariant_) return text + " kernels, batch-invariant";
+  if (simd::amx() != nullptr) text += " and amx";
+  text += " kernels";
+  return onednn::available() ? text + ", " + onednn::version() : text;
 }
 
 void CpuBackend::parallel(std::int64_t count, std::int64_t grain,

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/thread_pool.h"
 
 namespace fovea::cpu {
@@ -16,7 +17,7 @@ T* optional(const Tensor& tensor) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(int threads);
+  CpuBackend(int threads, bool batch_invariant);
   std::string name() const override { return "cpu"; }
   std::string description() const override;
   int threads() const { return pool_.threads(); }
@@ -29,15 +30,15 @@ class CpuBackend final : public Backend {
 #include "backend/kernels.def"
 
  private:
-  /// a and b are bfloat16, c is that or float32, bias is float32.
-  void gemm_bfloat16(const GemmArgs&, const Tensor& a, const Tensor& b, const Tensor& bias,
-                     const Tensor& c) const;
   /// Calls body(begin, end) over [0, count) in pieces of `grain` elements; the pieces do not depend
   /// on the number of threads.
   void parallel(std::int64_t count, std::int64_t grain,
                 const std::function<void(std::int64_t begin, std::int64_t end)>& body) const;
 
+  Bits bits() const { return batch_invariant_ ? Bits::kOfElement : Bits::kOfSizes; }
+
   mutable ThreadPool pool_;
+  bool batch_invariant_;
 };
 
 }  // namespace fovea::cpu

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
-#include "backend/cpu/products/blas.h"
+#include "backend/cpu/products/gemm_packed.h"
 #include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 
 template <class T, class C>
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
+void multiply(Bits bits, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
               const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc) {
   if constexpr (!std::is_same_v<T, double>) {
-    if (std::is_same_v<T, BFloat16> || onednn::available()) {
+    if (bits == Bits::kOfSizes && onednn::available()) {
       const onednn::Gemm shape{.operands = kDTypeOf<T>,
                                .result = kDTypeOf<C>,
                                .trans_a = a.transposed,
@@ -27,10 +27,15 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a
       return onednn::gemm(shape, a.data, b.data, nullptr, c);
     }
   }
-  if constexpr (!std::is_same_v<T, BFloat16>) {
-    blas_gemm<T>(a.transposed, b.transposed, m, n, k, a.data, a.ld, b.data, b.ld, accumulate, c,
-                 ldc);
-  }
+  const GemmArgs args{.trans_a = a.transposed,
+                      .trans_b = b.transposed,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .lda = a.ld,
+                      .ldb = b.ld,
+                      .ldc = ldc};
+  multiply_packed(args, Operands<T, C>{a.data, b.data, nullptr, c}, accumulate);
 }
 
 std::int64_t piece_count(std::int64_t work, const PieceRule& rule) {
@@ -64,8 +69,8 @@ void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_
   });
 }
 
-#define FOVEA_INSTANTIATE(T, C)                                                            \
-  template void multiply<T, C>(std::int64_t, std::int64_t, std::int64_t, const Matrix<T>&, \
+#define FOVEA_INSTANTIATE(T, C)                                                                  \
+  template void multiply<T, C>(Bits, std::int64_t, std::int64_t, std::int64_t, const Matrix<T>&, \
                                const Matrix<T>&, bool, C*, std::int64_t);
 FOVEA_INSTANTIATE(float, float)
 FOVEA_INSTANTIATE(double, double)

@@ -84,10 +84,14 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// c (m, n) = a b, or c += a b, in the calling thread by the fastest library there is. Matrices of
-/// bfloat16 have a product in either type, and need oneDNN.
+/// Whether an element of a product may have other bits where there are other rows or columns beside
+/// its own: libraries choose their loops by sizes.
+enum class Bits { kOfSizes, kOfElement };
+
+/// c (m, n) = a b, or c += a b, in the calling thread by the fastest kernel there is. Matrices of
+/// bfloat16 have a product in either type; to one in bfloat16 nothing is added.
 template <class T, class C = T>
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
+void multiply(Bits bits, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
               const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc);
 
 /// How the items of a batch are divided for the gradient of a weight: each chunk has a partial sum.

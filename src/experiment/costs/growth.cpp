@@ -91,7 +91,7 @@ void run_in_turns(const std::vector<Experiment>& networks, std::int64_t turns,
   for (const Experiment& e : networks) {
     // An allocator of its own, whose peak is this network's.
     const Device device =
-        make_device(e.train.device, static_cast<int>(e.train.threads), e.train.allow_tf32);
+        make_device(e.train.device, e.train.device_settings(static_cast<int>(e.train.threads)));
     steps.push_back(std::make_unique<TrainingStep>(e, device));
     (*steps.back())();  // warms the allocator and the kernels' caches
   }

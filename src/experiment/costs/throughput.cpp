@@ -15,7 +15,7 @@ namespace fovea::experiment {
 
 Throughput measure_throughput(const Experiment& e, const ThroughputSettings& settings) {
   using Clock = std::chrono::steady_clock;
-  const Device device = make_device(e.train.device, settings.threads, e.train.allow_tf32);
+  const Device device = make_device(e.train.device, e.train.device_settings(settings.threads));
   Experiment sized = e;
   models::DataShape shape = data_shape(e);
   bring_to_cost_size(sized, shape);

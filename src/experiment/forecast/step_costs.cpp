@@ -44,7 +44,7 @@ void count_memory(const Experiment& e, StepCosts& costs) {
 
 Device device_of(const Experiment& e) {
   try {
-    return make_device(e.train.device, static_cast<int>(e.train.threads), e.train.allow_tf32);
+    return make_device(e.train.device, e.train.device_settings(static_cast<int>(e.train.threads)));
   } catch (const BackendError& error) {
     throw BackendError(fmt::format(
         "{}; or let a forecast calculate a card that is not here: card=h100", error.what()));
@@ -167,7 +167,8 @@ StepCosts step_costs(const Experiment& e, const ForecastSettings& settings) {
     costs.host_copy = kAssumedCopy;
     costs.copy_from = "assumed, as PCI Express 4 x 16 gives";
   } else {
-    costs.host_copy = measured_copy(make_device(e.train.device, 1), costs.gradient_bytes);
+    costs.host_copy =
+        measured_copy(make_device(e.train.device, {.threads = 1}), costs.gradient_bytes);
     costs.copy_from = "measured";
   }
   return costs;

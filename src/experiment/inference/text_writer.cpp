@@ -31,7 +31,7 @@ TextWriter::TextWriter(const TrainedRun& from) {
       data::parse_stream_tokeniser(file->second, (stored.folder / data::kTokeniserFile).string());
   const auto& train = experiment.train;
   const int threads = from.threads > 0 ? from.threads : static_cast<int>(train.threads);
-  device_ = make_device(train.device, threads, train.allow_tf32);
+  device_ = make_device(train.device, train.device_settings(threads));
   models::DataShape shape;
   shape.vocab_size = tokeniser_->size();
   model_ = make_model(experiment, device_, shape);

@@ -30,7 +30,7 @@ class Look {
       : resolved_(resolved), data_(data), experiment_(parse(resolved)) {}
 
   Preflight run() {
-    attempt([&] { make_device(experiment_.train.device, 1); });
+    attempt([&] { make_device(experiment_.train.device, experiment_.train.device_settings(1)); });
     std::unique_ptr<Run> run;
     attempt([&] {
       RunOptions options;

@@ -84,7 +84,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   const auto& train = experiment_.train;
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(train.threads);
   device_ = options.device.defined() ? options.device
-                                     : make_device(train.device, threads, train.allow_tf32);
+                                     : make_device(train.device, train.device_settings(threads));
   host_ = device_.is_host() ? device_ : make_cpu(threads);
   const int wanted = std::min(threads > 0 ? threads : usable_cores(), kMostThreads);
   if (const int have = host_threads(host_); have < wanted)

@@ -30,7 +30,7 @@ class WholeLinearHeads : LinearHeads<S> {
   }
 
   void forward(const Tensor& out) const {
-    this->for_stretches(args_.queries, [&](std::int64_t, const Stretch& stretch) {
+    this->for_rows(args_.queries, [&](std::int64_t, const Stretch& stretch) {
       const Rows block(*this);
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
         this->near_queries(stretch.item, first + rows, next);
@@ -342,7 +342,7 @@ class WholeLinearHeads : LinearHeads<S> {
   }
 
   void key_gradients(const Tensor& sums, const LinearAttentionGradients& to) const {
-    this->for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
+    this->for_rows(args_.keys, [&](std::int64_t, const Stretch& stretch) {
       Scratch<C> memory(kRows * (4 * depth_ + 2 * width_), in_.q);
       C* k = memory.allocate(kRows * depth_);
       C* u = this->rotates() ? memory.allocate(kRows * depth_) : k;

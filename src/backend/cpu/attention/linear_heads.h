@@ -107,10 +107,20 @@ class LinearHeads {
 
   // ---- Pieces of work ----
 
-  // Calls body(number of the piece, its rows).
+  // Calls body(number of the piece, its rows) for stretches that each have sums of their own.
   template <class Body>
   void for_stretches(std::int64_t tokens, const Body& body) const {
-    const std::int64_t length = stretch_length(tokens);
+    for_stretches(tokens, stretch_length(tokens), body);
+  }
+  // Of rows that do not depend on each other.
+  template <class Body>
+  void for_rows(std::int64_t tokens, const Body& body) const {
+    constexpr std::int64_t kPieces = 32;
+    const std::int64_t of_item = divide_up(kPieces, std::max<std::int64_t>(1, args_.batch));
+    for_stretches(tokens, length_for(tokens, of_item), body);
+  }
+  template <class Body>
+  void for_stretches(std::int64_t tokens, std::int64_t length, const Body& body) const {
     const std::int64_t of_item = divide_up(tokens, length);
     pool_.run(args_.batch * of_item, [&](std::int64_t piece) {
       const std::int64_t first = piece % of_item * length;
@@ -121,18 +131,18 @@ class LinearHeads {
   bool is_one_stretch(std::int64_t tokens) const {
     return tokens > 0 && stretch_length(tokens) >= tokens;
   }
+  // It does not depend on the other items of the batch, nor does any sum.
   std::int64_t stretch_length(std::int64_t tokens) const {
-    const std::int64_t pieces =
-        piece_count(args_.batch * tokens * args_.heads * matrix_size(),
-                    {.few = 32, .least = least_work(), .size = sums_size()});
-    const std::int64_t stretches =
-        std::max<std::int64_t>(1, pieces / std::max<std::int64_t>(1, args_.batch));
+    return length_for(tokens, piece_count(tokens * args_.heads * matrix_size(),
+                                          {.few = 1, .least = least_work(), .size = sums_size()}));
+  }
+  static std::int64_t length_for(std::int64_t tokens, std::int64_t stretches) {
     return std::max<std::int64_t>(1, divide_up(divide_up(tokens, kRows), stretches)) * kRows;
   }
 
   // Multiply-adds of one product over a stretch, beside which its sums cost little.
   std::int64_t least_work() const {
-    constexpr std::int64_t kLeastRows = 512, kLeastWork = 1 << 20;
+    constexpr std::int64_t kLeastRows = 256, kLeastWork = 1 << 20;
     return std::max(kLeastWork, kLeastRows * args_.heads * matrix_size());
   }
 

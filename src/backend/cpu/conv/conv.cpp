@@ -88,7 +88,7 @@ void forward_piece(const ConvGeometry& g, const Tile& tile, const Matrix<T>& col
   for (std::int64_t c = 0; bias != nullptr && c < channels; ++c) {
     std::fill_n(result + c * ld, tile.width(), bias[first + c]);
   }
-  multiply<T>(channels, tile.width(), depth, {weight + first * depth, depth}, columns,
+  multiply<T>(g.bits, channels, tile.width(), depth, {weight + first * depth, depth}, columns,
               bias != nullptr, result, ld);
   if (direct) return;
   for (std::int64_t i = 0; i < tile.items; ++i) {
@@ -166,7 +166,7 @@ void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, con
     std::fill_n(to, channels * g.in_size(), T{0});
     for (std::int64_t i = 0; i < tiling.count(); ++i) {
       const Tile tile = tiling[i];
-      multiply<T>(channels * taps, tile.columns, g.c_out, {matrix, depth, true},
+      multiply<T>(g.bits, channels * taps, tile.columns, g.c_out, {matrix, depth, true},
                   {from + tile.begin, g.out_size()}, false, memory.data<T>(), tile.columns);
       scatter_patches(g, memory.data<T>(), tile.columns, channels, tile.begin, tile.columns, to);
     }
@@ -220,7 +220,7 @@ void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, c
           patches(g, tile, x.data<T>(), group * g.c_in + first, channels, memory.data<T>());
       const Matrix<T> gradient =
           output_rows(g, tile, dy.data<T>(), group, memory.data<T>() + rows * tile.width());
-      multiply<T>(g.c_out, rows, tile.width(), gradient, {columns.data, columns.ld, true},
+      multiply<T>(g.bits, g.c_out, rows, tile.width(), gradient, {columns.data, columns.ld, true},
                   i > part * cut.chunk, to, depth);
     }
   });
@@ -238,7 +238,8 @@ Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   if (std::is_same_v<S, float> && winograd_is_fast(g)) return Way::kWinograd;
   // oneDNN pads channels of x to a vector: for the gradients of one channel it computes sixteen.
   if (pass != onednn::ConvPass::kForward && g.groups == 1 && g.c_in == 1) return Way::kPatches;
-  const bool blocked = !std::is_same_v<S, double> && blocked_is_fast(g, pass, kDTypeOf<S>);
+  const bool blocked = !std::is_same_v<S, double> && g.bits == Bits::kOfSizes &&
+                       blocked_is_fast(g, pass, kDTypeOf<S>);
   return blocked ? Way::kBlocked : Way::kPatches;
 }
 
@@ -265,7 +266,7 @@ Tensor whole(const CpuBackend& backend, const NormedMap& x) {
 void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weight,
                       const Tensor& bias, const Tensor& y) const {
   if (y.numel() == 0) return;
-  const ConvGeometry g = conv_geometry(args, x.shape(), weight.shape(), y.shape());
+  const ConvGeometry g = conv_geometry(bits(), args, x.shape(), weight.shape(), y.shape());
   dispatch_stored("conv", x.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     const C* pbias = bias.defined() ? bias.data<C>() : nullptr;
@@ -296,7 +297,7 @@ void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
 void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, const Tensor& dy,
                                     const Tensor& dx) const {
   if (dx.numel() == 0) return;
-  const ConvGeometry g = conv_geometry(args, dx.shape(), weight.shape(), dy.shape());
+  const ConvGeometry g = conv_geometry(bits(), args, dx.shape(), weight.shape(), dy.shape());
   dispatch_stored("conv_backward_data", dx.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     switch (way_for<S>(g, onednn::ConvPass::kBackwardData)) {
@@ -333,7 +334,7 @@ void CpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, con
 
 void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap& x,
                                            const Tensor& dy, const Tensor& dweight) const {
-  const ConvGeometry g = conv_geometry(args, x.x.shape(), dweight.shape(), dy.shape());
+  const ConvGeometry g = conv_geometry(bits(), args, x.x.shape(), dweight.shape(), dy.shape());
   if (dy.numel() == 0 || dweight.numel() == 0) {
     fill(dweight, 0);
     return;

@@ -102,9 +102,10 @@ void gather_shifted(const ConvGeometry& g, const T* x, std::int64_t channels, st
 
 }  // namespace
 
-ConvGeometry conv_geometry(const ConvArgs& args, const Shape& x, const Shape& weight,
+ConvGeometry conv_geometry(Bits bits, const ConvArgs& args, const Shape& x, const Shape& weight,
                            const Shape& y) {
   ConvGeometry g;
+  g.bits = bits;
   g.batch = x[0];
   g.groups = args.groups;
   g.c_in = weight[1];

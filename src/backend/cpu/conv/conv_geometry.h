@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/spatial.h"
 
 namespace fovea::cpu {
@@ -10,6 +11,7 @@ struct ConvGeometry {
   std::int64_t batch = 0, groups = 1;
   std::int64_t c_in = 0, c_out = 0;  // channels of one group
   Axes in{}, out{}, kernel{}, stride{}, padding{}, dilation{};
+  Bits bits = Bits::kOfSizes;  // kOfElement: nor do they depend on the size of the batch
 
   std::int64_t in_size() const { return product(in); }
   std::int64_t out_size() const { return product(out); }
@@ -33,7 +35,7 @@ inline constexpr std::int64_t kFewConvPieces = 16;
 /// each piece sums by itself.
 std::int64_t conv_pieces(const ConvGeometry& g, std::int64_t sums = 0);
 
-ConvGeometry conv_geometry(const ConvArgs& args, const Shape& x, const Shape& weight,
+ConvGeometry conv_geometry(Bits bits, const ConvArgs& args, const Shape& x, const Shape& weight,
                            const Shape& y);
 
 /// The convolution that takes dy to dx; unit stride only. Its weight is the transposed, reversed

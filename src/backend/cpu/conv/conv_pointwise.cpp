@@ -75,7 +75,8 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
     const Matrix<T> x = from.part(plane / g.groups, group * k, k, begin, n,
                                   from.made() ? memory.data<T>() : nullptr);
     if (!from.made()) fetch_planes(x.data, k, n, x.ld);
-    multiply<T>(rows, n, k, {w, weight.ld, weight.transposed}, x, bias != nullptr, y, pixels);
+    multiply<T>(g.bits, rows, n, k, {w, weight.ld, weight.transposed}, x, bias != nullptr, y,
+                pixels);
   });
 }
 
@@ -142,7 +143,7 @@ void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const No
       Matrix<T> right = source.part(i, group * g.c_in, g.c_in, 0, pixels,
                                     source.made() ? memory.data<T>() : nullptr);
       right.transposed = true;
-      multiply<T, C>(rows, g.c_in, pixels, {left, pixels}, right, i > begin, to, g.c_in);
+      multiply<T, C>(g.bits, rows, g.c_in, pixels, {left, pixels}, right, i > begin, to, g.c_in);
     }
   });
   if (cut.chunks > 1) sum_parts(pool, parts.data<C>(), cut.chunks, size, dweight.data<C>());

@@ -326,12 +326,12 @@ void load_tiles(ThreadPool& pool, const Tiling& tiling, const TileShape& shape,
 }
 
 // c = a b of all places, or c += a b; with b^T where b has the columns of a.
-void multiply_places(ThreadPool& pool, const Places& a, const Places& b, bool transposed,
+void multiply_places(ThreadPool& pool, Bits bits, const Places& a, const Places& b, bool transposed,
                      bool accumulate, const Places& c) {
   const std::int64_t blocks = divide_up(c.rows, kRows);
   pool.run(kPlaces * blocks, [&](std::int64_t piece) {
     const std::int64_t place = piece / blocks, first = piece % blocks * kRows;
-    multiply<float>(std::min(kRows, c.rows - first), c.columns, a.columns,
+    multiply<float>(bits, std::min(kRows, c.rows - first), c.columns, a.columns,
                     {a.at(place, first), a.columns}, {b.at(place, 0), b.columns, transposed},
                     accumulate, c.at(place, first), c.columns);
   });
@@ -373,7 +373,7 @@ void convolve(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Ke
   TileMemory::reserve_all(pool, tiling, x_tiles(g), false, y);
   for (std::int64_t group = 0; group < tiling.groups(); ++group) {
     load_tiles<InputSide>(pool, tiling, x_tiles(g), source, group, in);
-    multiply_places(pool, weight, in, false, false, out);
+    multiply_places(pool, g.bits, weight, in, false, false, out);
     for_channels(
         pool, g.c_out, [&] { return TileMemory(tiling, y_tiles(g), false, y); },
         [&](TileMemory& memory, std::int64_t c) {
@@ -385,15 +385,17 @@ void convolve(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Ke
 }  // namespace
 
 bool winograd_is_fast(const ConvGeometry& g) {
-  constexpr std::int64_t kLeastChannels = 128, kLeastTiles = 128;
+  constexpr std::int64_t kLeastChannels = 128, kLeastTiles = 128, kLeastTilesOfItem = 16;
   const bool fits = g.groups == 1 && g.first_axis() == 1 && g.kernel == Axes{1, kKernel, kKernel} &&
                     g.unit_stride() && product(g.dilation) == 1 && g.padding[1] == g.padding[2] &&
                     g.padding[1] < kKernel;
   const bool whole = g.c_in % kLanes == 0 && g.c_out % kLanes == 0;
   if (!fits || !whole || std::min(g.c_in, g.c_out) < kLeastChannels) return false;
   const std::int64_t tiles = divide_up(g.out[1], kOut) * divide_up(g.out[2], kOut);
+  const bool many =
+      g.bits == Bits::kOfElement ? tiles >= kLeastTilesOfItem : g.batch * tiles >= kLeastTiles;
   // Maps that fill half of their tiles gain little.
-  return g.batch * tiles >= kLeastTiles && 2 * tiles * kOut * kOut <= 3 * g.out_size();
+  return many && 2 * tiles * kOut * kOut <= 3 * g.out_size();
 }
 
 void winograd_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
@@ -418,7 +420,7 @@ void winograd_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Nor
   for (std::int64_t group = 0; group < tiling.groups(); ++group) {
     load_tiles<InputSide>(pool, tiling, x_tiles(g), inputs, group, in);
     load_tiles<OutputGradientSide>(pool, tiling, y_tiles(g), gradients, group, out);
-    multiply_places(pool, out, in, true, group > 0, sums);
+    multiply_places(pool, g.bits, out, in, true, group > 0, sums);
   }
   pool.run(divide_up(g.c_out, kChannels), [&](std::int64_t piece) {
     Lanes values[kPlaces], kernels[kTaps];

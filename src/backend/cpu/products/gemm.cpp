@@ -1,19 +1,19 @@
-// Matrix products: tiles whose size does not depend on the thread count, each multiplied in one
-// thread by the fastest kernel for it: tile registers for large ones where the processor has them,
-// oneDNN where it has kernels for the processor, OpenBLAS elsewhere and for float64, our own for
-// small products.
+// Matrix products by the fastest kernel for them: tile registers for large ones where the processor
+// has them, oneDNN where it has kernels for the processor, our own elsewhere, for float64 and for
+// small products. oneDNN gets tiles whose size does not depend on the number of threads.
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/pieces.h"
-#include "backend/cpu/products/blas.h"
 #include "backend/cpu/products/gemm_amx.h"
+#include "backend/cpu/products/gemm_packed.h"
 #include "backend/cpu/products/onednn.h"
-#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
 
 constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kTileColumns = 256;
+// Of the inner axis of weight gradients.
+constexpr std::int64_t kDepth = 1024;
 // Where there are fewer tiles, they are cut along the columns too.
 constexpr std::int64_t kEnoughTiles = 4;
 // Multiply-adds below which a call of a library costs more than it saves.
@@ -26,44 +26,6 @@ bool sums_over_rows(const GemmArgs& args) { return args.trans_a && !args.trans_b
 struct Tile {
   std::int64_t row, column, m, n;
 };
-
-// A and C: how a and b, and c, are stored; bfloat16 is summed in float.
-template <class A, class C = A>
-struct Operands {
-  const A* a;
-  const A* b;
-  const Compute<C>* bias;
-  C* c;
-};
-
-// c = bias, or 0 without one.
-template <class T>
-void start(const GemmArgs& args, const Tile& tile, const T* bias, T* c) {
-  for (std::int64_t r = 0; r < tile.m; ++r, c += args.ldc) {
-    if (bias != nullptr) {
-      std::copy_n(bias + tile.column, tile.n, c);
-    } else {
-      std::fill_n(c, tile.n, T{0});
-    }
-  }
-}
-
-template <class T>
-void multiply_small(const GemmArgs& args, const Tile& tile, const Operands<T>& at,
-                    bool accumulate) {
-  simd::kernels().of<T>().product({.m = tile.m,
-                                   .n = tile.n,
-                                   .k = args.k,
-                                   .a = at.a,
-                                   .a_row = args.trans_a ? 1 : args.lda,
-                                   .a_column = args.trans_a ? args.lda : 1,
-                                   .b = at.b,
-                                   .b_row = args.trans_b ? 1 : args.ldb,
-                                   .b_column = args.trans_b ? args.ldb : 1,
-                                   .c = at.c,
-                                   .ldc = args.ldc,
-                                   .accumulate = accumulate});
-}
 
 // oneDNN generates code for every shape, so sizes that vary from batch to batch come in few values:
 // the largest power of two up to `most` that still fits.
@@ -83,13 +45,13 @@ void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C
                      .ldb = args.ldb,
                      .ldc = args.ldc};
   // The inner axis of a weight gradient is the rows of the batch; c must be float32 to add to.
-  const std::int64_t depth = sums_over_rows(args) && kDTypeOf<C> != DType::kBFloat16 ? 1024 : 0;
+  const std::int64_t depth = sums_over_rows(args) && kDTypeOf<C> != DType::kBFloat16 ? kDepth : 0;
   for (std::int64_t row = 0; row < tile.m; row += shape.m) {
     shape.m = stretch(tile.m - row, kTileRows);
     for (std::int64_t first = 0; first < args.k; first += shape.k) {
       shape.k = depth == 0 ? args.k : stretch(args.k - first, depth);
       shape.accumulate = first > 0;
-      const float* bias = first == 0 && at.bias != nullptr ? at.bias + tile.column : nullptr;
+      const float* bias = first == 0 ? at.bias : nullptr;
       shape.has_bias = bias != nullptr;
       onednn::gemm(shape, at.a + (args.trans_a ? first * args.lda + row : row * args.lda + first),
                    at.b + (args.trans_b ? first : first * args.ldb), bias, at.c + row * args.ldc);
@@ -97,45 +59,51 @@ void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C
   }
 }
 
-template <class T>
-void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
-  const bool small = tile.m * tile.n * args.k < kSmall;
-  if constexpr (std::is_same_v<T, float>) {
-    if (!small && onednn::available()) return multiply_onednn(args, tile, at);
-  }
-  // With an empty inner axis no kernel would write anything.
-  const bool accumulate = at.bias != nullptr || args.k == 0;
-  if (accumulate) start(args, tile, at.bias, at.c);
-  if (small) return multiply_small(args, tile, at, accumulate);
-  blas_gemm<T>(args.trans_a, args.trans_b, tile.m, tile.n, args.k, at.a, args.lda, at.b, args.ldb,
-               accumulate, at.c, args.ldc);
-}
-
-// How the products of a batch are cut; columns too where there are few rows to share out.
+// How the products of a batch are cut. A piece is a group of small products.
 struct Cut {
   std::int64_t tile_m, tile_n, rows, columns, group;
 
-  explicit Cut(const GemmArgs& args) {
-    tile_m = std::min(args.m, kTileRows);
-    tile_n = args.n;
-    for (const std::int64_t narrower : {kTileColumns, kTileColumns / 2}) {
-      const std::int64_t tiles =
-          args.batch * ((args.m + tile_m - 1) / tile_m) * ((args.n + tile_n - 1) / tile_n);
-      if (tiles < kEnoughTiles) tile_n = std::min(args.n, narrower);
-    }
-    rows = (args.m + tile_m - 1) / tile_m;
-    columns = (args.n + tile_n - 1) / tile_n;
-    // A piece is a group of small products.
-    const std::int64_t macs = std::max<std::int64_t>(1, tile_m * tile_n * args.k);
-    group = std::max<std::int64_t>(1, (1 << 20) / macs);
-  }
+  Cut(const GemmArgs& args, std::int64_t m, std::int64_t n)
+      : tile_m(m),
+        tile_n(n),
+        rows(divide_up(args.m, m)),
+        columns(divide_up(args.n, n)),
+        group(std::max<std::int64_t>(1, kPieceWork / std::max<std::int64_t>(1, m * n * args.k))) {}
+
+  static constexpr std::int64_t kPieceWork = 1 << 20;
 };
+
+// Columns too where there are few rows to share out.
+Cut fixed_cut(const GemmArgs& args) {
+  const std::int64_t tile_m = std::min(args.m, kTileRows);
+  std::int64_t tile_n = args.n;
+  for (const std::int64_t narrower : {kTileColumns, kTileColumns / 2}) {
+    const std::int64_t tiles = args.batch * divide_up(args.m, tile_m) * divide_up(args.n, tile_n);
+    if (tiles < kEnoughTiles) tile_n = std::min(args.n, narrower);
+  }
+  return {args, tile_m, tile_n};
+}
+
+// For multiply_packed, whose bits do not depend on it: two pieces a thread, if they are large
+// enough.
+Cut cut_for(int threads, const GemmArgs& args) {
+  constexpr std::int64_t kLeastSide = 64;
+  const std::int64_t wanted =
+      std::min<std::int64_t>(2 * threads, args.batch * args.m * args.n * args.k / Cut::kPieceWork);
+  std::int64_t m = args.m;
+  std::int64_t n = args.n;
+  while (args.batch * divide_up(args.m, m) * divide_up(args.n, n) < wanted &&
+         std::max(m, n) >= 2 * kLeastSide) {
+    std::int64_t& side = m > n ? m : n;
+    side = divide_up(side / 2, kLeastSide / 2) * (kLeastSide / 2);
+  }
+  return {args, m, n};
+}
 
 // Calls body(item, tile, its operands) for all tiles of all items.
 template <class A, class C, class Body>
-void for_tiles(ThreadPool& pool, const GemmArgs& args, const Operands<A, C>& whole,
+void for_tiles(ThreadPool& pool, const GemmArgs& args, const Cut& cut, const Operands<A, C>& whole,
                const Body& body) {
-  const Cut cut(args);
   const std::int64_t tiles = cut.rows * cut.columns;
   const std::int64_t total = args.batch * tiles;
   pool.run((total + cut.group - 1) / cut.group, [&](std::int64_t piece) {
@@ -149,30 +117,30 @@ void for_tiles(ThreadPool& pool, const GemmArgs& args, const Operands<A, C>& who
            Operands<A, C>{
                whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
                whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
-               whole.bias, whole.c + item * args.stride_c + row * args.ldc + column});
+               whole.bias == nullptr ? nullptr : whole.bias + column,
+               whole.c + item * args.stride_c + row * args.ldc + column});
     }
   });
 }
 
 // The inner axis of a weight gradient is long and its tiles are few: it is cut into parts of this
-// depth where that gives large products more pieces.
-std::int64_t part_depth(const GemmArgs& args, const Tensor& bias) {
-  if (!sums_over_rows(args) || args.batch != 1 || args.ldc != args.n || bias.defined())
-    return args.k;
-  constexpr std::int64_t kLeastWork = 1 << 25, kLeastDepth = 2048, kRound = 1024;
+// depth, a multiple of `step`, where that gives large products more pieces.
+std::int64_t part_depth(const GemmArgs& args, bool has_bias, std::int64_t step) {
+  if (!sums_over_rows(args) || args.batch != 1 || args.ldc != args.n || has_bias) return args.k;
+  constexpr std::int64_t kLeastWork = 1 << 25, kLeastDepth = 2048;
   const std::int64_t size = args.m * args.n;
   const std::int64_t pieces =
       piece_count(size * args.k, {.few = kEnoughTiles, .least = kLeastWork});
   const std::int64_t parts = std::min(
       {pieces / divide_up(args.m, kTileRows), kPartialElements / size, args.k / kLeastDepth});
   return pieces == kEnoughTiles || parts < 2 ? args.k
-                                             : divide_up(divide_up(args.k, parts), kRound) * kRound;
+                                             : divide_up(divide_up(args.k, parts), step) * step;
 }
 
 // Calls body(args of the part, tile, its operands) for all tiles of all parts, and adds up the
 // parts in order.
-template <class A, class C, class Body>
-void for_parts(ThreadPool& pool, const GemmArgs& args, std::int64_t depth,
+template <class A, class C, class CutOf, class Body>
+void for_parts(ThreadPool& pool, const GemmArgs& args, std::int64_t depth, const CutOf& cut_of,
                const Operands<A, C>& whole, const Tensor& c, const Body& body) {
   GemmArgs parts = args;
   parts.batch = divide_up(args.k, depth);
@@ -181,7 +149,8 @@ void for_parts(ThreadPool& pool, const GemmArgs& args, std::int64_t depth,
   parts.stride_b = depth * args.ldb;
   parts.stride_c = args.m * args.n;
   const Tensor sums = scratch<C>(parts.batch * parts.stride_c, c);
-  for_tiles(pool, parts, Operands<A, C>{whole.a, whole.b, nullptr, sums.template data<C>()},
+  for_tiles(pool, parts, cut_of(parts),
+            Operands<A, C>{whole.a, whole.b, nullptr, sums.template data<C>()},
             [&](std::int64_t i, const Tile& tile, const Operands<A, C>& at) {
               GemmArgs part = parts;
               part.k = std::min(depth, args.k - i * depth);
@@ -190,11 +159,33 @@ void for_parts(ThreadPool& pool, const GemmArgs& args, std::int64_t depth,
   sum_parts(pool, sums.template data<C>(), parts.batch, parts.stride_c, whole.c);
 }
 
-Tensor widened(const CpuBackend& backend, const Tensor& x) {
-  if (!x.defined() || x.dtype() != DType::kBFloat16) return x;
-  const Tensor wide = Tensor::empty(x.shape(), DType::kFloat32, x.device());
-  backend.cast(x, wide);
-  return wide;
+template <class S, class C>
+void compute(ThreadPool& pool, bool by_library, const GemmArgs& args, const Operands<S, C>& whole,
+             const Tensor& c) {
+  const auto cut_of = [&](const GemmArgs& of) {
+    return by_library ? fixed_cut(of) : cut_for(pool.threads(), of);
+  };
+  const auto body = [&](const GemmArgs& of, const Tile& tile, const Operands<S, C>& at) {
+    if constexpr (!std::is_same_v<S, double>) {
+      if (by_library && (std::is_same_v<S, BFloat16> || tile.m * tile.n * of.k >= kSmall))
+        return multiply_onednn(of, tile, at);
+    }
+    GemmArgs here = of;
+    here.m = tile.m;
+    here.n = tile.n;
+    multiply_packed(here, at);
+  };
+  if constexpr (std::is_same_v<C, Compute<C>>) {
+    if (const std::int64_t depth =
+            part_depth(args, whole.bias != nullptr, by_library ? kDepth : simd::kPanelDepth);
+        depth < args.k)
+      return for_parts(pool, args, depth, cut_of, whole, c, body);
+  }
+  if (!by_library && !sums_over_rows(args) && has_many_rows(args))
+    return multiply_rows(pool, args, whole, c);
+  for_tiles(
+      pool, args, cut_of(args), whole,
+      [&](std::int64_t, const Tile& tile, const Operands<S, C>& at) { body(args, tile, at); });
 }
 
 }  // namespace
@@ -204,51 +195,20 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
   // Where an operand holds a number that cannot be split for tile registers, another kernel begins
   // again.
-  if (amx_is_fast(args, a.dtype(), c.dtype()) && multiply_amx(pool_, args, a, b, bias, c)) return;
-  if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);
-  dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
-    const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
-                            c.data<T>()};
-    if (const std::int64_t depth = part_depth(args, bias); depth < args.k) {
-      return for_parts(pool_, args, depth, whole, c,
-                       [](const GemmArgs& part, const Tile& tile, const Operands<T>& at) {
-                         multiply<T>(part, tile, at);
-                       });
-    }
-    for_tiles(pool_, args, whole, [&](std::int64_t, const Tile& tile, const Operands<T>& at) {
-      multiply<T>(args, tile, at);
-    });
-  });
-}
-
-void CpuBackend::gemm_bfloat16(const GemmArgs& args, const Tensor& a, const Tensor& b,
-                               const Tensor& bias, const Tensor& c) const {
-  if (!onednn::available() || args.k == 0) {
-    const Tensor wide =
-        c.dtype() == DType::kFloat32 ? c : Tensor::empty(c.shape(), DType::kFloat32, c.device());
-    const bool rounds = !wide.same_storage(c);
-    // What lies between the rows of c must not change.
-    if (rounds && c.numel() != args.batch * args.m * args.n) cast(c, wide);
-    gemm(args, widened(*this, a), widened(*this, b), bias, wide);
-    if (rounds) cast(wide, c);
+  if (!batch_invariant_ && amx_is_fast(args, a.dtype(), c.dtype()) &&
+      multiply_amx(pool_, args, a, b, bias, c))
     return;
-  }
-  const auto run = [&]<class C>(C) {
-    const Operands<BFloat16, C> whole{a.data<BFloat16>(), b.data<BFloat16>(),
-                                      bias.defined() ? bias.data<float>() : nullptr, c.data<C>()};
-    if constexpr (std::is_same_v<C, float>) {
-      if (const std::int64_t depth = part_depth(args, bias); depth < args.k)
-        return for_parts(pool_, args, depth, whole, c, multiply_onednn<BFloat16, float>);
-    }
-    for_tiles(pool_, args, whole,
-              [&](std::int64_t, const Tile& tile, const Operands<BFloat16, C>& at) {
-                multiply_onednn(args, tile, at);
-              });
+  const bool by_library = !batch_invariant_ && onednn::available() && args.k > 0;
+  const auto run_stored = [&]<class S, class C>(S, C) {
+    compute(pool_, by_library, args,
+            Operands<S, C>{a.data<S>(), b.data<S>(), optional<Compute<C>>(bias), c.data<C>()}, c);
   };
-  if (c.dtype() == DType::kBFloat16) {
-    run(BFloat16{});
+  if (a.dtype() != DType::kBFloat16) {
+    dispatch_float("gemm", c.dtype(), [&]<class T>(T) { run_stored(T{}, T{}); });
+  } else if (c.dtype() == DType::kBFloat16) {
+    run_stored(BFloat16{}, BFloat16{});
   } else {
-    run(float{});
+    run_stored(BFloat16{}, float{});
   }
 }
 

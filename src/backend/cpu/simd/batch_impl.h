@@ -24,6 +24,10 @@ inline float widen(BFloat16 value) {
   return result;
 }
 
+inline float value_of(BFloat16 x) { return widen(x); }
+inline float value_of(float x) { return x; }
+inline double value_of(double x) { return x; }
+
 // To nearest, ties to even; NaN stays NaN. (BFloat16's own constructor is shared by all object
 // files, which kernels_impl.h forbids.)
 inline BFloat16 narrow(float value) {

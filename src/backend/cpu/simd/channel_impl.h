@@ -55,10 +55,6 @@ template <class S, class F, class... X>
   }
 }
 
-inline float value_of(BFloat16 x) { return widen(x); }
-inline float value_of(float x) { return x; }
-inline double value_of(double x) { return x; }
-
 // The first element is subtracted before anything is added up, so that a plane far from zero keeps
 // its digits. Where it is an outlier, the squares are summed again around the mean.
 template <class S>

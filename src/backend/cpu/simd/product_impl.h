@@ -11,28 +11,46 @@ namespace {
 // Rows of c held in registers, two vectors wide: 24 of 32 registers, or 12 of 16.
 template <class T>
 constexpr int kTileRows = sizeof(Batch<T>) == 64 ? 12 : 6;
+template <class T>
+constexpr std::int64_t kPanelColumns = 2 * kLanes<T>;
 
-// c = alpha sums, or += that, in whole vectors. Unrolled, and never indexed by a variable: else the
-// sums would go through memory.
-template <bool kAccumulate, class T, int kRows, int kWide>
-inline void put_tile(T scale, const Batch<T> (&sums)[kRows][kWide], T* c, std::int64_t ldc) {
+// c = alpha sums, plus rows of `to_add` if asked for, in whole vectors. Unrolled, and never indexed
+// by a variable: else the sums would go through memory.
+template <bool kAdds, class T, int kRows, int kWide>
+inline void put_tile(T scale, const Batch<T> (&sums)[kRows][kWide], const T* to_add,
+                     std::int64_t ld, T* c, std::int64_t ldc) {
   const Batch<T> alpha(scale);
 #pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r, c += ldc) {
+  for (int r = 0; r < kRows; ++r, c += ldc, to_add += ld) {
 #pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) {
-      T* to = c + w * kLanes<T>;
       const Batch<T> value = alpha * sums[r][w];
-      (kAccumulate ? value + Batch<T>::load_unaligned(to) : value).store_unaligned(to);
+      (kAdds ? value + Batch<T>::load_unaligned(to_add + w * kLanes<T>) : value)
+          .store_unaligned(c + w * kLanes<T>);
     }
   }
 }
 
-// The whole depth of one tile of c: kRows rows, kWide vectors.
-template <class T, int kRows, int kWide>
+// What a tile of c begins with: rows ld apart, or nothing where x is null.
+template <class T>
+struct Addend {
+  const T* x;
+  std::int64_t ld;
+};
+template <class T>
+inline Addend<T> addend_of(const Product<T>& p, const T* c, std::int64_t j) {
+  if (p.accumulate) return {c, p.ldc};
+  return {p.bias == nullptr ? nullptr : p.bias + j, 0};
+}
+
+// The whole depth of one tile of c: kRows rows, kWide vectors. kPacked: a is a panel of packed
+// rows.
+template <bool kPacked, class T, int kRows, int kWide>
 inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, T* c,
-                 std::int64_t columns) {
+                 std::int64_t columns, const Addend<T>& addend) {
   using B = Batch<T>;
+  const std::int64_t a_row = kPacked ? 1 : p.a_row;
+  const std::int64_t a_column = kPacked ? kTileRows<T> : p.a_column;
   B sums[kRows][kWide];
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
@@ -43,33 +61,36 @@ inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, 
     B right[kWide];
 #pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) right[w] = B::load_unaligned(b + i * ldb + w * kLanes<T>);
-    const T* left = a + i * p.a_column;
+    const T* left = a + i * a_column;
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
-      const B value(left[r * p.a_row]);
+      const B value(left[r * a_row]);
 #pragma GCC unroll 2
       for (int w = 0; w < kWide; ++w) sums[r][w] = xsimd::fma(value, right[w], sums[r][w]);
     }
   }
   constexpr std::int64_t kWidth = kWide * kLanes<T>;
   if (columns == kWidth) {
-    return p.accumulate ? put_tile<true>(p.alpha, sums, c, p.ldc)
-                        : put_tile<false>(p.alpha, sums, c, p.ldc);
+    return addend.x != nullptr ? put_tile<true>(p.alpha, sums, addend.x, addend.ld, c, p.ldc)
+                               : put_tile<false>(p.alpha, sums, c, p.ldc, c, p.ldc);
   }
   alignas(64) T part[kRows * kWidth];
-  put_tile<false>(p.alpha, sums, part, kWidth);
+  put_tile<false>(p.alpha, sums, part, kWidth, part, kWidth);
   for (int r = 0; r < kRows; ++r) {
     T* to = c + r * p.ldc;
-    for (std::int64_t x = 0; x < columns; ++x)
-      to[x] = p.accumulate ? to[x] + part[r * kWidth + x] : part[r * kWidth + x];
+    for (std::int64_t x = 0; x < columns; ++x) {
+      const T sum = part[r * kWidth + x];
+      to[x] = addend.x != nullptr ? sum + addend.x[r * addend.ld + x] : sum;
+    }
   }
 }
 
-template <class T, int kRows, int kWide>
+template <bool kPacked, class T, int kRows, int kWide>
 inline void tile_of(std::int64_t rows, const Product<T>& p, const T* a, const T* b,
-                    std::int64_t ldb, T* c, std::int64_t columns) {
-  if (rows == kRows) return tile<T, kRows, kWide>(p, a, b, ldb, c, columns);
-  if constexpr (kRows > 1) tile_of<T, kRows - 1, kWide>(rows, p, a, b, ldb, c, columns);
+                    std::int64_t ldb, T* c, std::int64_t columns, const Addend<T>& addend) {
+  if (rows == kRows) return tile<kPacked, T, kRows, kWide>(p, a, b, ldb, c, columns, addend);
+  if constexpr (kRows > 1)
+    tile_of<kPacked, T, kRows - 1, kWide>(rows, p, a, b, ldb, c, columns, addend);
 }
 
 // All rows of `columns` <= kWide vectors of c, from column j and the term `first` on.
@@ -86,8 +107,9 @@ inline void panel(const Product<T>& p, const T* b, std::int64_t ldb, std::int64_
       terms.k = i + rows > first ? i + rows - first : 0;
     if (p.omitted == Omitted::kTermsBelow && i > first) begin = i - first < p.k ? i - first : p.k;
     terms.k -= begin;
-    tile_of<T, kRows, kWide>(rows, terms, p.a + i * p.a_row + begin * p.a_column, b + begin * ldb,
-                             ldb, p.c + i * p.ldc + j, columns);
+    T* c = p.c + i * p.ldc + j;
+    tile_of<false, T, kRows, kWide>(rows, terms, p.a + i * p.a_row + begin * p.a_column,
+                                    b + begin * ldb, ldb, c, columns, addend_of(p, c, j));
   }
 }
 
@@ -116,18 +138,17 @@ inline void pack(const Product<T>& p, const T* b, std::int64_t columns, std::int
 // lines.
 template <class T>
 void product(const Product<T>& p) {
-  constexpr std::int64_t kDepth = 256;
-  constexpr std::int64_t kPair = 2 * kLanes<T>;
-  alignas(64) T packed[kDepth * kPair];
+  constexpr std::int64_t kPair = kPanelColumns<T>;
+  alignas(64) T packed[kPanelDepth * kPair];
   const bool reused = p.m >= 4 * kTileRows<T> && p.b_row > kPair;
   if (p.k == 0 && !p.accumulate) {  // an empty sum
     for (std::int64_t i = 0; i < p.m; ++i) {
-      for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = T{0};
+      for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = p.bias != nullptr ? p.bias[j] : 0;
     }
   }
   Product<T> part = p;
-  for (std::int64_t first = 0; first < p.k; first += kDepth) {
-    part.k = p.k - first < kDepth ? p.k - first : kDepth;
+  for (std::int64_t first = 0; first < p.k; first += kPanelDepth) {
+    part.k = p.k - first < kPanelDepth ? p.k - first : kPanelDepth;
     part.a = p.a + first * p.a_column;
     part.accumulate = p.accumulate || first > 0;
     for (std::int64_t j = 0; j < p.n; j += kPair) {
@@ -144,6 +165,72 @@ void product(const Product<T>& p) {
         panel<T, 2>(part, b, ldb, j, first, columns);
       } else {
         panel<T, 1>(part, b, ldb, j, first, columns);
+      }
+    }
+  }
+}
+
+template <class S>
+void pack_rows(const S* x, std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t k,
+               Compute<S>* to) {
+  constexpr std::int64_t kRows = kTileRows<Compute<S>>;
+  // A whole vector may be written then: what is too much of it is overwritten by the next term.
+  constexpr bool kVectors = kLanes<S> >= kRows;
+  for (std::int64_t first = 0; first < rows; first += kRows, to += kRows * k) {
+    const S* from = x + first * row;
+    const std::int64_t here = rows - first < kRows ? rows - first : kRows;
+    if (kVectors && column == 1) {
+      transpose_rows<S>([=](std::int64_t i) { return from + i * row; }, to, kRows, here, k);
+    } else if (kVectors && row == 1 && rows - first >= kLanes<S>) {
+      for (std::int64_t i = 0; i < k; ++i)
+        Batch<S>(load(from + i * column)).store_unaligned(to + i * kRows);
+    } else {
+      for (std::int64_t i = 0; i < k; ++i) {
+        for (std::int64_t r = 0; r < here; ++r)
+          to[i * kRows + r] = value_of(from[r * row + i * column]);
+      }
+    }
+  }
+}
+
+template <class S>
+void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_t k,
+                  std::int64_t columns, Compute<S>* to) {
+  constexpr std::int64_t kPair = kPanelColumns<Compute<S>>;
+  for (std::int64_t first = 0; first < columns; first += kPair, to += kPair * k) {
+    const S* from = x + first * column;
+    const std::int64_t here = columns - first < kPair ? columns - first : kPair;
+    if (row == 1) {  // its columns are rows in memory
+      transpose_rows<S>([=](std::int64_t i) { return from + i * column; }, to, kPair, here, k);
+      continue;
+    }
+    for (std::int64_t i = 0; i < k; ++i, from += row) {
+      if (here == kPair && column == 1) {
+        store(load(from), to + i * kPair);
+        store(load(from + kLanes<S>), to + i * kPair + kLanes<S>);
+      } else {
+        for (std::int64_t j = 0; j < kPair; ++j)
+          to[i * kPair + j] = j < here ? value_of(from[j * column]) : Compute<S>{0};
+      }
+    }
+  }
+}
+
+template <class T>
+void packed_product(const Product<T>& p) {
+  constexpr int kRows = kTileRows<T>;
+  constexpr std::int64_t kPair = kPanelColumns<T>;
+  for (std::int64_t j = 0; j < p.n; j += kPair) {
+    const std::int64_t columns = p.n - j < kPair ? p.n - j : kPair;
+    const T* b = p.b + j * p.k;
+    for (std::int64_t i = 0; i < p.m; i += kRows) {
+      const std::int64_t rows = p.m - i < kRows ? p.m - i : kRows;
+      const T* a = p.a + i * p.k;
+      T* c = p.c + i * p.ldc + j;
+      if (columns > kLanes<T>) {
+        tile_of<true, T, kRows, 2>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
+      } else {
+        tile_of<true, T, kRows, 1>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
       }
     }
   }

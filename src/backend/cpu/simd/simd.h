@@ -42,7 +42,15 @@ struct Product {
   std::int64_t ldc = 0;
   bool accumulate = false;
   Omitted omitted = Omitted::kNothing;
+  const T* bias = nullptr;  // (n), added to every row unless c is
 };
+
+/// Terms of a product that are added up in registers: c takes in one such sum after the other, so
+/// an element is the same number for any m and n, however the product is cut along these.
+inline constexpr std::int64_t kPanelDepth = 256;
+/// Rows and columns are packed in groups whose sizes divide these; packed rows have kSlack elements
+/// behind them too.
+inline constexpr std::int64_t kPackedRows = 12, kPackedColumns = 2 * kSlack;
 
 /// Planes of batch or group norm that lie next to each other: (x - mean) scale + shift, plus the
 /// residual if there is one, and a ReLU if asked for. mean, scale and shift have one element a
