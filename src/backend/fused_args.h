@@ -133,8 +133,10 @@ struct AttentionInputs {
   Tensor q, k, v, mask = {};
   Tensor c1 = {}, c2 = {};
 };
+/// out, what the forward pass gave, spares a kernel the sums of the upstream gradient over all keys;
+/// it may be undefined.
 struct AttentionUpstream {
-  Tensor lse, dout;
+  Tensor lse, dout, out = {};
 };
 /// Laid out as what they are gradients of; q, k and v may be one tensor. See AttentionArgs::add.
 struct AttentionGradients {

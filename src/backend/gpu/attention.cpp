@@ -67,7 +67,7 @@ void GpuBackend::attention_backward(const AttentionArgs& args, const AttentionIn
   if (!is_covered(args) || !adds_apart(args, to))
     return Backend::attention_backward(args, in, upstream, to);
   AttentionCall call(args, in);
-  const auto& [lse, dout] = upstream;
+  const Tensor &lse = upstream.lse, &dout = upstream.dout;
   const Tensor sums = Tensor::empty_like(lse);
   launch_attention(Kernel::attention_row_sums, call, args.queries, lse, dout, sums, to.c1, to.c2);
   for (const HeadWave& wave : head_waves(HeadGroups(args, to.q, to.k, to.v), args.heads)) {
@@ -93,7 +93,7 @@ void GpuBackend::unit_attention_backward(const UnitAttentionArgs& args,
                                          const UnitAttentionGradients& to) const {
   if (!is_covered(args)) return Backend::unit_attention_backward(args, in, upstream, to);
   const AttentionCall call(args, in);
-  const auto& [lse, dout] = upstream;
+  const Tensor &lse = upstream.lse, &dout = upstream.dout;
   const Tensor sums = Tensor::empty_like(lse);
   launch_attention(Kernel::attention_row_sums, call, args.members, lse, dout, sums, Tensor(),
                    Tensor());

@@ -72,9 +72,10 @@ Tensor attention(const HeadView& queries, const HeadView& keys, const HeadView& 
   for (const Tensor& input : inputs) op.keep(input);
   op.keep(given.mask);
   op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
+  const Tensor result = op.keep_result(out);
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, args.add, in);
-    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout},
+    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout, .out = result},
                                      {.q = gradients.gradient_of(given.q),
                                       .k = gradients.gradient_of(given.k),
                                       .v = gradients.gradient_of(given.v)});

@@ -161,6 +161,7 @@ class UnitHeads : public UnitMaps<S> {
                          {.accumulate = first > 0});
       }
       times({count, unit.ld, width_}, state.dy, width_, state.values, state.dmap);
+      maps().row_dots(state.map, unit.ld, state.dmap, unit.ld, count, unit.ld, state.dots);
       maps().score_gradient_rows(nullptr, state.dmap, state.map, count, unit.ld, state.dots);
       if (bias != nullptr) add_bias(unit, first, count, state.map, bias);
       if (to.q.defined()) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/attention/attention_heads.h"
-#include "backend/cpu/attention/attention_maps.h"
+#include "backend/cpu/attention/map_rows.h"
 #include "backend/cpu/attention/small_products.h"
 #include "backend/cpu/attention/unit_seats.h"
 #include "backend/cpu/cpu_backend.h"

@@ -79,6 +79,7 @@ void multiply_columns(const GemmArgs& args, const Operands<S, C>& at, bool accum
                                               .k = depth,
                                               .a = packed,
                                               .b = b,
+                                              .b_row = depth,
                                               .c = c + row * ldc,
                                               .ldc = ldc,
                                               .accumulate = accumulate || first > 0,

@@ -22,7 +22,7 @@ void softmax_rows(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse) {
     const B top(lse[r] == never ? T{0} : lse[r]);
     B total(T{0});
     for (std::int64_t i = 0; i < n; i += kLanes<T>) {
-      const B e = exponential(load(row + i) - top);
+      const B e = exponential_below(load(row + i) - top);
       store(e, row + i);
       total += e;
     }
@@ -36,6 +36,58 @@ void softmax_rows(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse) {
 }
 
 template <class T>
+void softmax_step(T* map, std::int64_t rows, std::int64_t n, T* tops, T* sums, T* factors) {
+  using B = Batch<T>;
+  const T never = -static_cast<T>(__builtin_inff());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* row = map + r * n;
+    B running = load(row);
+    for (std::int64_t i = kLanes<T>; i < n; i += kLanes<T>)
+      running = xsimd::max(running, load(row + i));
+    const T here = horizontal_max<T>(running);
+    const T before = tops[r];
+    // (A NaN is passed over here, and shows in the sum.)
+    const T after = here > before ? here : before;
+    tops[r] = after;
+    // Without this a row without an allowed key would be exp(-inf + inf).
+    const B top(after == never ? T{0} : after);
+    B even(T{0});
+    B odd(T{0});
+    std::int64_t i = 0;
+    for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
+      const B e = exponential_below(load(row + i) - top);
+      const B o = exponential_below(load(row + i + kLanes<T>) - top);
+      store(e, row + i);
+      store(o, row + i + kLanes<T>);
+      even += e;
+      odd += o;
+    }
+    if (i < n) {
+      const B e = exponential_below(load(row + i) - top);
+      store(e, row + i);
+      even += e;
+    }
+    const T sum = horizontal_sum<T>(even + odd);
+    if (after == before) {
+      factors[r] = T{1};
+    } else {
+      alignas(64) T lanes[kLanes<T>];
+      exponential(B(before) - top).store_aligned(lanes);
+      factors[r] = lanes[0];
+    }
+    sums[r] = sums[r] * factors[r] + sum;
+  }
+}
+
+template <class T>
+void log_sums(const T* tops, const T* sums, T* lse, std::int64_t n) {
+  using B = Batch<T>;
+  map(
+      n, [](B top, B sum) { return top + xsimd::log(xsimd::select(sum == B(T{0}), B(T{1}), sum)); },
+      lse, tops, sums);
+}
+
+template <class T>
 void probability_rows(T* map, std::int64_t rows, std::int64_t n, const T* lse) {
   using B = Batch<T>;
   const T never = -static_cast<T>(__builtin_inff());
@@ -43,7 +95,7 @@ void probability_rows(T* map, std::int64_t rows, std::int64_t n, const T* lse) {
     T* row = map + r * n;
     const B shift(lse[r] == never ? T{0} : lse[r]);
     for (std::int64_t i = 0; i < n; i += kLanes<T>)
-      store(exponential(load(row + i) - shift), row + i);
+      store(exponential_below(load(row + i) - shift), row + i);
   }
 }
 
@@ -61,23 +113,14 @@ void combine_rows(const T* c1, const T* map1, const T* c2, const T* map2, T* to,
 
 template <class T>
 void score_gradient_rows(const T* c, const T* upstream, T* map, std::int64_t rows, std::int64_t n,
-                         T* dots) {
+                         const T* dots) {
   using B = Batch<T>;
   for (std::int64_t r = 0; r < rows; ++r) {
     T* row = map + r * n;
     const T* d = upstream + r * n;
-    B even(T{0});
-    B odd(T{0});
-    std::int64_t i = 0;
-    for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
-      even += load(row + i) * load(d + i);
-      odd += load(row + i + kLanes<T>) * load(d + i + kLanes<T>);
-    }
-    if (i < n) even += load(row + i) * load(d + i);
-    dots[r] = horizontal_sum<T>(even + odd);
     const B shift(dots[r]);
     const B scale(c == nullptr ? T{1} : c[r]);
-    for (i = 0; i < n; i += kLanes<T>)
+    for (std::int64_t i = 0; i < n; i += kLanes<T>)
       store(scale * load(row + i) * (load(d + i) - shift), row + i);
   }
 }

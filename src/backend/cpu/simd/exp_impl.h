@@ -48,6 +48,29 @@ inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
 }
 #endif
 
+// The same of numbers that are not above 0 but for roundings.
+inline xsimd::batch<double> exponential_below(const xsimd::batch<double>& x) {
+  return exponential(x);
+}
+#if defined(__AVX512F__)
+inline xsimd::batch<float> exponential_below(const xsimd::batch<float>& x) {
+  return exponential(x);
+}
+#else
+inline xsimd::batch<float> exponential_below(const xsimd::batch<float>& x) {
+  using B = xsimd::batch<float>;
+  const B least(-87.3F);
+  // (Of two operands one of which is NaN, max returns the second, and so NaN stays NaN.)
+  const B inside = xsimd::max(least, x);
+  const B n = xsimd::nearbyint(inside * 1.44269504F);
+  const B r = (inside - n * 0.693359375F) - n * -2.12194440e-4F;
+  const auto power = xsimd::to_int(n) << 23;
+  const auto bits =
+      xsimd::bitwise_cast<xsimd::batch<std::int32_t> >(exponential_of_rest(r)) + power;
+  return xsimd::select(x < least, B(0.0F), xsimd::bitwise_cast<B>(bits));
+}
+#endif
+
 // The normal distribution Phi(x) from gauss = exp(-x^2 / 2). For float Phi(-|x|) = gauss t P(t)
 // with t = 1 / (1 + 0.3 |x|) and P a Chebyshev fit, within 5e-8 of its value down to x = -6, where
 // that is 1e-9; 1 minus that on the other side. Nothing cancels, so small results keep their

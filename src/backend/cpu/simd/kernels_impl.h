@@ -47,6 +47,7 @@ Maps<BFloat16> FOVEA_SIMD_BFLOAT16() { return maps<BFloat16>(); }
 #else
 Table FOVEA_SIMD_TABLE() {
   return {.name = FOVEA_SIMD_NAME,
+          .vector_bytes = static_cast<std::int64_t>(sizeof(Batch<float>)),
           .f32 = make<float>(),
           .f64 = make<double>(),
           .bf16 = maps<BFloat16>()};

@@ -216,24 +216,30 @@ void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_
   }
 }
 
-template <class T>
-void packed_product(const Product<T>& p) {
+template <bool kPackedRows, class T>
+inline void panels_product(const Product<T>& p) {
   constexpr int kRows = kTileRows<T>;
   constexpr std::int64_t kPair = kPanelColumns<T>;
   for (std::int64_t j = 0; j < p.n; j += kPair) {
     const std::int64_t columns = p.n - j < kPair ? p.n - j : kPair;
-    const T* b = p.b + j * p.k;
+    const T* b = p.b + j * p.b_row;
     for (std::int64_t i = 0; i < p.m; i += kRows) {
       const std::int64_t rows = p.m - i < kRows ? p.m - i : kRows;
-      const T* a = p.a + i * p.k;
+      const T* a = p.a + i * (kPackedRows ? p.k : p.a_row);
       T* c = p.c + i * p.ldc + j;
       if (columns > kLanes<T>) {
-        tile_of<true, T, kRows, 2>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
+        tile_of<kPackedRows, T, kRows, 2>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
       } else {
-        tile_of<true, T, kRows, 1>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
+        tile_of<kPackedRows, T, kRows, 1>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
       }
     }
   }
+}
+
+template <class T>
+void packed_product(const Product<T>& p) {
+  if (p.a_row == 0) return panels_product<true>(p);
+  panels_product<false>(p);
 }
 
 }  // namespace

@@ -149,6 +149,7 @@ struct Kernels {
 
 struct Table {
   const char* name;
+  std::int64_t vector_bytes;
   Kernels<float> f32;
   Kernels<double> f64;
   Maps<BFloat16> bf16;
