@@ -11,6 +11,8 @@ struct AttentionOf {
   const char* name;
   bool two_maps = false, causal = false, masked = false;
   bool shares = false;  // all heads read the keys and values of the first: gradients add up
+  std::int64_t queries = kQueries, keys = kKeys;
+  bool tells_out = false;  // backward knows what forward gave
 };
 
 HeadLayout layout(std::int64_t tokens, std::int64_t width, std::int64_t dim, std::int64_t first,
@@ -27,44 +29,46 @@ AttentionArgs args_of(const AttentionOf& a) {
   AttentionArgs args;
   args.batch = kBatch;
   args.heads = kHeads;
-  args.queries = kQueries;
-  args.keys = kKeys;
+  args.queries = a.queries;
+  args.keys = a.keys;
   args.scale = 0.4;
   args.causal = a.causal;
   args.add = a.shares;
   const std::int64_t width = streams * kHeads * kDim;
-  args.q = layout(kQueries, width, kDim, 0, streams * kDim);
-  args.k = layout(kKeys, width, kDim, 0, shared * streams * kDim);
-  args.v = layout(kKeys, kHeads * kWidth, kWidth, 0, shared * kWidth);
+  args.q = layout(a.queries, width, kDim, 0, streams * kDim);
+  args.k = layout(a.keys, width, kDim, 0, shared * streams * kDim);
+  args.v = layout(a.keys, kHeads * kWidth, kWidth, 0, shared * kWidth);
   if (a.two_maps) {
-    args.q2 = layout(kQueries, width, kDim, kDim, streams * kDim);
-    args.k2 = layout(kKeys, width, kDim, kDim, shared * streams * kDim);
+    args.q2 = layout(a.queries, width, kDim, kDim, streams * kDim);
+    args.k2 = layout(a.keys, width, kDim, kDim, shared * streams * kDim);
   }
   return args;
 }
 
 AttentionInputs inputs_of(const AttentionOf& a, Operands& o) {
   const std::int64_t width = (a.two_maps ? 2 : 1) * kHeads * kDim;
-  AttentionInputs in{.q = o.x({kBatch, kQueries, width}),
-                     .k = o.x({kBatch, kKeys, width}),
-                     .v = o.x({kBatch, kKeys, kHeads * kWidth})};
+  AttentionInputs in{.q = o.x({kBatch, a.queries, width}),
+                     .k = o.x({kBatch, a.keys, width}),
+                     .v = o.x({kBatch, a.keys, kHeads * kWidth})};
   // The second item may see nothing.
-  const std::vector<std::uint8_t> allowed = {1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
-  if (a.masked) in.mask = Tensor::from(allowed, {kBatch, kKeys}, cpu());
+  std::vector<std::uint8_t> allowed(static_cast<std::size_t>(kBatch * a.keys), 0);
+  for (std::int64_t key = 0; key < a.keys - 1; ++key)
+    allowed[static_cast<std::size_t>(key)] = key % 5 != 2;
+  if (a.masked) in.mask = Tensor::from(allowed, {kBatch, a.keys}, cpu());
   if (a.two_maps) {
-    in.c1 = o.x({kBatch, kQueries, kHeads});
-    in.c2 = o.x({kBatch, kQueries, kHeads});
+    in.c1 = o.x({kBatch, a.queries, kHeads});
+    in.c2 = o.x({kBatch, a.queries, kHeads});
   }
   return in;
 }
 
-Shape out_shape() { return {kBatch, kQueries, kHeads * kWidth}; }
+Shape out_shape(const AttentionOf& a) { return {kBatch, a.queries, kHeads * kWidth}; }
 
-Shape lse_shape(const AttentionOf& a) { return {a.two_maps ? 2 : 1, kBatch, kHeads, kQueries}; }
+Shape lse_shape(const AttentionOf& a) { return {a.two_maps ? 2 : 1, kBatch, kHeads, a.queries}; }
 
 FusedCase forward(const AttentionOf& a) {
   return {"attention", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
-            const Tensor out = o.to_x(out_shape());
+            const Tensor out = o.to_x(out_shape(a));
             const Tensor lse = o.to_c(lse_shape(a));
             b.attention(args_of(a), inputs_of(a, o), out, lse);
             // (-inf - -inf is no number.)
@@ -78,13 +82,16 @@ FusedCase backward(const AttentionOf& a) {
   return {"attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
             const AttentionInputs in = inputs_of(a, o);
             const Tensor lse = o.to_c(lse_shape(a));
-            cpu().backend().attention(args_of(a), in, o.to_x(out_shape()), lse);
+            const Tensor out = o.to_x(out_shape(a));
+            cpu().backend().attention(args_of(a), in, out, lse);
             const AttentionGradients to{.q = o.x(in.q.shape()),
                                         .k = o.x(in.k.shape()),
                                         .v = o.x(in.v.shape()),
                                         .c1 = a.two_maps ? o.to_x(in.c1.shape()) : Tensor(),
                                         .c2 = a.two_maps ? o.to_x(in.c2.shape()) : Tensor()};
-            b.attention_backward(args_of(a), in, {.lse = lse, .dout = o.x(out_shape())}, to);
+            const AttentionUpstream upstream{
+                .lse = lse, .dout = o.x(out_shape(a)), .out = a.tells_out ? out : Tensor()};
+            b.attention_backward(args_of(a), in, upstream, to);
             if (!a.two_maps) return {to.q, to.k, to.v};
             return {to.q, to.k, to.v, to.c1, to.c2};
           }};
@@ -396,7 +403,33 @@ std::vector<FusedCase> cases_of_attention() {
         .two_maps = true,
         .causal = true,
         .masked = true,
-        .shares = true}}) {
+        .shares = true},
+        AttentionOf{.name = "blocks", .queries = 400, .keys = 470},
+        AttentionOf{.name = "blocks, out", .queries = 130, .keys = 470, .tells_out = true},
+        AttentionOf{.name = "blocks, masked",
+        .masked = true,
+        .queries = 100,
+        .keys = 300,
+        .tells_out = true},
+        AttentionOf{.name = "blocks, causal",
+        .causal = true,
+        .queries = 300,
+        .keys = 300,
+        .tells_out = true},
+        AttentionOf{.name = "blocks, causal, more queries than keys",
+        .causal = true,
+        .masked = true,
+        .shares = true,
+        .queries = 500,
+        .keys = 250},
+        AttentionOf{.name = "blocks, two maps", .two_maps = true, .queries = 120, .keys = 300},
+        AttentionOf{.name = "blocks, two maps, all of it",
+        .two_maps = true,
+        .causal = true,
+        .masked = true,
+        .shares = true,
+        .queries = 230,
+        .keys = 320}}) {
     cases.push_back(forward(a));
     cases.push_back(backward(a));
   }
