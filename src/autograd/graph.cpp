@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -89,6 +90,25 @@ void check_reached(const Node& node) {
   }
 }
 
+// What a node's backward pass computes and moves, before it runs.
+Event cost_of(const Node& node, const std::vector<Tensor>& gradients) {
+  Event event{.op = node.op, .module = node.module, .backward = true, .macs = node.backward_macs};
+  if (node.moved == Moved::kNothing || node.moved == Moved::kForward) return event;
+  for (const Tensor& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    event.dtype = gradient.dtype();
+    event.read_bytes += gradient.bytes();
+  }
+  if (node.moved == Moved::kPart) event.written_bytes = event.read_bytes;
+  event.read_bytes += node.remade_bytes;
+  for (const Watched& watched : node.kept) event.read_bytes += watched.value.bytes();
+  if (node.moved == Moved::kPart) return event;
+  for (const Tensor& input : node.inputs) {
+    if (input.defined()) event.written_bytes += input.bytes();
+  }
+  return event;
+}
+
 void run_node(Node& node) {
   node.done = true;
   std::vector<Tensor> gradients = std::move(node.gradients);
@@ -96,6 +116,9 @@ void run_node(Node& node) {
                                     [](const Tensor& gradient) { return gradient.defined(); });
   if (reached != gradients.end()) {
     check_unchanged(node);
+    Profiler* const profiler = mode().profiler;
+    std::optional<Event> event;
+    if (profiler != nullptr) event = cost_of(node, gradients);
     // From here on the closure alone holds what it reads, and may let go of it. (Whoever reads the
     // result has run.)
     node.kept.clear();
@@ -104,9 +127,7 @@ void run_node(Node& node) {
     const Moment start = moment_on(device);
     Gradients inputs(node.inputs);
     node.backward(std::move(gradients), inputs);
-    if (Profiler* profiler = mode().profiler) {
-      profiler->add({node.op, node.module, true, 2 * node.macs, 0, 0, {}, {}}, device, start);
-    }
+    if (event) profiler->add(*std::move(event), device, start);
     if (mode().detect_anomaly) check_reached(node);
   }
   node.backward = nullptr;

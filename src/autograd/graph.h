@@ -43,10 +43,18 @@ using Backward = std::function<void(const Tensor& gradient, Gradients& inputs)>;
 /// least one is defined.
 using BackwardOfAll = std::function<void(std::vector<Tensor> gradients, Gradients& inputs)>;
 
+/// What an operation reads of its first input, and backward writes of its gradient: all of it; as
+/// many elements as the result has, for slices and lookups; nothing backward, which hands on the
+/// gradient that it is given; or nothing at all, where the result is the same memory in another
+/// shape.
+enum class Moved { kAll, kPart, kForward, kNothing };
+
 struct Node {
   const char* op = "";
-  std::string module;  // filled while detecting anomalies or profiling
-  std::int64_t macs = 0;
+  std::string module;              // filled while detecting anomalies or profiling
+  std::int64_t backward_macs = 0;  // for the profiler, as the next two
+  std::int64_t remade_bytes = 0;   // of inputs that are made again for `backward`
+  Moved moved = Moved::kAll;
   std::vector<Tensor> inputs;  // without values, and leaves; undefined where no gradient is wanted
   std::vector<Tensor> leaves;  // others whose gradients `backward` adds to
   std::vector<Watched> kept;   // what `backward` and `remake` read
@@ -77,8 +85,14 @@ class Op {
   Op(const char* name, std::initializer_list<Tensor> inputs);
   Op(const char* name, std::vector<Tensor> inputs);
 
-  /// Multiply-adds of the forward pass, for the profiler.
-  void macs(std::int64_t count) { macs_ = count; }
+  /// Multiply-adds of the forward pass, for the profiler. Backward has them once for each of two
+  /// operands that wants a gradient, and computes `again` of them because results are not kept.
+  void macs(std::int64_t count, std::int64_t again = 0) {
+    macs_ = count;
+    macs_again_ = again;
+  }
+  /// For the profiler; kNothing is seen from the result.
+  void moves(Moved moved) { moved_ = moved; }
   /// True if backward will be recorded: save values only then.
   bool records() const { return records_; }
   /// Records even though no input needs a gradient (recomputed modules with parameters inside).
@@ -107,12 +121,13 @@ class Op {
 
  private:
   Tensor watch(const Tensor& x, int input);
-  void report(std::span<const Tensor> results) const;
+  void report(std::span<const Tensor> results);
   void record(std::span<const Tensor> results, BackwardOfAll backward);
 
   const char* name_;
   std::vector<Tensor> inputs_, leaves_;
-  std::int64_t macs_ = 0;
+  std::int64_t macs_ = 0, macs_again_ = 0, remade_bytes_ = 0;
+  Moved moved_ = Moved::kAll;
   bool records_ = false;
   std::vector<Watched> kept_;
   std::shared_ptr<Remake> remake_;

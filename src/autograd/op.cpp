@@ -30,6 +30,19 @@ void free_node(Node* node) noexcept {
   freeing = false;
 }
 
+// Of tensors that are there, each once.
+std::int64_t bytes_of(std::span<const Tensor> tensors) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto before = tensors.first(i);
+    const bool seen = std::any_of(before.begin(), before.end(), [&](const Tensor& other) {
+      return other.defined() && other.id() == tensors[i].id();
+    });
+    if (tensors[i].defined() && !seen) bytes += tensors[i].bytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Op::Op(const char* name, std::initializer_list<Tensor> inputs)
@@ -75,6 +88,7 @@ Kept Op::keep_or_remake(const Tensor& x, bool needed, RemakeCost most) {
   if (!needed || !records_) return {};
   std::shared_ptr<Remake> remake = remake_of(x, most);
   if (remake == nullptr || remake->in_a_row == Remake::kMostInARow) return Kept(keep(x));
+  remade_bytes_ += x.bytes();
   asked_in_a_row_ = std::max(asked_in_a_row_, remake->in_a_row);
   return Kept(std::move(remake));
 }
@@ -105,14 +119,23 @@ std::vector<Tensor> Op::outputs(std::vector<Tensor> results, BackwardOfAll backw
   return results;
 }
 
-void Op::report(std::span<const Tensor> results) const {
+void Op::report(std::span<const Tensor> results) {
   if (Profiler* profiler = mode().profiler) {
+    const Tensor& result = results.front();
     const bool given = !inputs_.empty() && inputs_.front().defined();
-    std::int64_t bytes = 0;
-    for (const Tensor& result : results) bytes += result.bytes();
-    profiler->add({name_, module_path(), false, macs_, 0, bytes, results.front().shape(),
-                   given ? inputs_.front().shape() : Shape{}},
-                  results.front().device(), start_);
+    if (given && result.same_storage(inputs_.front())) moved_ = Moved::kNothing;
+    Event event{.op = name_,
+                .module = module_path(),
+                .macs = macs_,
+                .dtype = result.dtype(),
+                .output = result.shape(),
+                .input = given ? inputs_.front().shape() : Shape{}};
+    if (moved_ != Moved::kNothing) {
+      event.read_bytes = bytes_of(inputs_);
+      event.written_bytes = bytes_of(results);
+    }
+    if (moved_ == Moved::kPart) event.read_bytes += result.bytes() - inputs_.front().bytes();
+    profiler->add(std::move(event), result.device(), start_);
   }
   if (!mode().detect_anomaly) return;
   for (const Tensor& result : results)
@@ -123,7 +146,14 @@ void Op::record(std::span<const Tensor> results, BackwardOfAll backward) {
   const bool observed = mode().profiler != nullptr || mode().detect_anomaly;
   const std::shared_ptr<Node> node(new Node, free_node);
   node->op = name_;
-  node->macs = macs_;
+  // A product of two operands has a product for the gradient of each.
+  const auto wants = [&](std::size_t i) {
+    return inputs_[i].defined() && inputs_[i].requires_grad();
+  };
+  const bool both = inputs_.size() < 2 || (wants(0) && wants(1));
+  node->backward_macs = (both ? 2 : 1) * macs_ + macs_again_;
+  node->remade_bytes = remade_bytes_;
+  node->moved = moved_;
   if (observed) node->module = module_path();
   node->inputs.reserve(inputs_.size());
   for (Tensor& input : inputs_) {
@@ -143,7 +173,7 @@ void Op::record(std::span<const Tensor> results, BackwardOfAll backward) {
 
 void count_macs(const char* op, std::int64_t macs) {
   if (Profiler* profiler = mode().profiler) {
-    profiler->add({op, module_path(), false, macs, 0, 0, {}, {}});
+    profiler->add({.op = op, .module = module_path(), .macs = macs});
   }
 }
 

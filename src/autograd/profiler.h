@@ -1,4 +1,4 @@
-// Counts multiply-adds and time where they happen: inside operations.
+// Counts multiply-adds, bytes and time where they happen: inside operations.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,28 @@
 #include <vector>
 
 #include "tensor/device.h"
+#include "tensor/dtype.h"
 #include "tensor/shape.h"
 
 namespace fovea::autograd {
 
 /// One executed operation.
 struct Event {
-  std::string op;      // "linear", "attention", ...
-  std::string module;  // dotted path of the module it ran in
+  std::string op;           // "linear", "attention", ...
+  std::string module = {};  // dotted path of the module it ran in
   bool backward = false;
+  bool update = false;    // of weights, by the optimiser: neither forward nor backward
   std::int64_t macs = 0;  // multiply-adds of matrix products and convolutions
   double seconds = 0;
-  std::int64_t output_bytes = 0;
-  Shape output;  // of forward operations
-  Shape input;   // the first one, of forward operations
+  /// What has to be moved at least: every input is read once and every result written once. Of
+  /// backward: gradients of results and what the forward pass kept are read, gradients of inputs
+  /// are written.
+  std::int64_t read_bytes = 0, written_bytes = 0;
+  DType dtype = DType::kFloat32;  // of the first result, or its gradient
+  Shape output = {};              // of forward operations
+  Shape input = {};               // the first one, of forward operations
+
+  std::int64_t moved_bytes() const { return read_bytes + written_bytes; }
 };
 
 /// Times come from the device, so that work which is only queued when an operation returns counts

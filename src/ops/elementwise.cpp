@@ -111,6 +111,7 @@ Tensor add(const Tensor& left, const Tensor& right) {
   Op op("add", {a, b});
   const Shape shape_a = a.shape();
   const Shape shape_b = b.shape();
+  if (shape_a == shape_b) op.moves(autograd::Moved::kForward);
   return op.output(raw_binary("add", BinaryOp::kAdd, a, b), [=](const Tensor& dy, Gradients& in) {
     if (in.wanted(0)) in.add(0, reduce_to(dy, shape_a));
     if (in.wanted(1)) in.add(1, reduce_to(dy, shape_b));

@@ -43,6 +43,7 @@ Tensor embedding(const Tensor& weight, const Tensor& index, std::int64_t padding
                           padding_index, weight.size(0)));
   check_index("embedding", index, weight.size(0));
   Op op("embedding", {weight, index});
+  op.moves(autograd::Moved::kPart);
   Shape shape = index.shape();
   shape.push_back(weight.size(1));
   Tensor y = Tensor::empty(shape, weight.dtype(), weight.device());
@@ -65,6 +66,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
   const int at = x.shape().normalise_axis(axis);
   check_lookup("gather", x, at, index);
   Op op("gather", {x, index});
+  op.moves(autograd::Moved::kPart);
   Tensor y = Tensor::empty(index.shape(), x.dtype(), x.device());
   backend(x).gather(at, x, index, y);
   return op.output(y, [=, index = op.keep(index)](const Tensor& dy, Gradients& in) {

@@ -217,6 +217,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t length)
                           to_string(x.shape())));
   if (length == x.shape()[at]) return x;
   Op op("slice", {x});
+  op.moves(autograd::Moved::kPart);
   Shape shape = x.shape();
   shape[at] = length;
   Shape from = origin(x.rank());

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "autograd/mode.h"
@@ -12,6 +13,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
+#include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -194,6 +196,59 @@ TEST_CASE("profiler: counts multiply-adds per module, forward and backward", "[a
   CHECK(profiler.events().front().op == "linear");
   CHECK(profiler.events().front().module == "head");
   CHECK(profiler.events().back().backward);
+}
+
+TEST_CASE("profiler: counts what has to be moved and computed, each value once", "[autograd]") {
+  autograd::Profiler profiler;
+  const Tensor x = trainable(random_tensor({2, 6}, 1)), w = trainable(random_tensor({5, 6}, 2));
+  const std::int64_t number = size_of(x.dtype());
+  const auto events_of = [&](const std::function<Tensor()>& f) {
+    profiler.clear();
+    {
+      const autograd::Profile profile(profiler);
+      const Tensor y = f();
+      autograd::backward(y, ops::ones_like(y));
+    }
+    const std::vector<autograd::Event>& events = profiler.events();
+    REQUIRE(events.size() >= 2);
+    REQUIRE_FALSE(events.front().backward);
+    REQUIRE(events.back().backward);
+    REQUIRE(events.back().op == events.front().op);
+    return std::pair{events.front(), events.back()};
+  };
+  const auto bytes = [&](const autograd::Event& event) {
+    return std::pair{event.read_bytes / number, event.written_bytes / number};
+  };
+  using Bytes = std::pair<std::int64_t, std::int64_t>;
+  {
+    const auto [forward, backward] = events_of([&] { return ops::linear(x, w); });
+    CHECK(bytes(forward) == Bytes{12 + 30, 10});
+    CHECK(bytes(backward) == Bytes{10 + 12 + 30, 12 + 30});
+    CHECK(backward.macs == 2 * 60);
+    CHECK(backward.dtype == x.dtype());
+  }
+  {
+    // One product where the input wants no gradient, and x is not written.
+    const auto [forward, backward] = events_of([&] { return ops::linear(x.detach(), w); });
+    CHECK(backward.macs == 60);
+    CHECK(bytes(backward) == Bytes{10 + 12, 30});
+  }
+  {
+    // The same tensor twice is read once.
+    const auto [forward, backward] = events_of([&] { return ops::mul(x, x); });
+    CHECK(bytes(forward) == Bytes{12, 12});
+  }
+  {
+    // Part of x is read, and part of its gradient written.
+    const auto [forward, backward] = events_of([&] { return ops::slice(x, 1, 2, 3); });
+    CHECK(bytes(forward) == Bytes{6, 6});
+    CHECK(bytes(backward) == Bytes{6, 6});
+  }
+  {
+    const auto [forward, backward] = events_of([&] { return ops::reshape(x, {3, 4}); });
+    CHECK(forward.moved_bytes() == 0);
+    CHECK(backward.moved_bytes() == 0);
+  }
 }
 
 TEST_CASE("meta device: shapes, multiply-adds and peak memory without arithmetic", "[autograd]") {

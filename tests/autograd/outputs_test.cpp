@@ -138,7 +138,7 @@ TEST_CASE("several outputs: one event for the profiler each way, with all bytes"
   for (const autograd::Event& event : profiler.events()) {
     if (event.op != "sin_cos") continue;
     ++(event.backward ? back : forward);
-    if (!event.backward) CHECK(event.output_bytes == 2 * x.bytes());
+    if (!event.backward) CHECK(event.written_bytes == 2 * x.bytes());
     if (!event.backward) CHECK(event.output == Shape{3});
   }
   CHECK(forward == 1);

@@ -2,6 +2,7 @@
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
+#include "autograd/profiler.h"
 #include "backend/backend.h"
 #include "backend/devices.h"
 #include "optim/registry.h"
@@ -48,7 +49,24 @@ Tensor TrainingStep::forward() {
 
 // At rate 0 the weights stay what they are: one batch seen again and again would soon be known by
 // heart, and gradients too small to be normal numbers make processors many times slower.
-void TrainingStep::update() { optimiser_->step(update_ ? optimiser_->base_lr() : 0); }
+void TrainingStep::update() {
+  autograd::Profiler* profiler = autograd::mode().profiler;
+  const Moment start = autograd::moment_on(device_);
+  optimiser_->step(update_ ? optimiser_->base_lr() : 0);
+  if (profiler == nullptr) return;
+  // It reads gradients, and reads and writes what they change: weights and state.
+  autograd::Event event{.op = "optimiser", .update = true};
+  std::int64_t changed = 0;
+  for (const optim::Parameter& parameter : optimiser_->parameters()) {
+    if (!parameter.tensor.grad().defined()) continue;
+    event.read_bytes += parameter.tensor.grad().bytes();
+    changed += parameter.tensor.bytes();
+  }
+  for (const auto& [name, tensor] : optimiser_->state()) changed += tensor.bytes();
+  event.read_bytes += changed;
+  event.written_bytes = changed;
+  profiler->add(std::move(event), device_, start);
+}
 
 Tensor TrainingStep::operator()() {
   begin();

@@ -15,12 +15,12 @@ struct Roof {
 };
 
 struct RooflineTimes {
-  double forward_s = 0, backward_s = 0;
+  double forward_s = 0, backward_s = 0, update_s = 0;
 };
 
-/// Every operation of a step takes as long as its arithmetic or the bytes that it moves, whichever
-/// takes longer, and at least kLaunch: forward it reads its first input and writes its outputs,
-/// backward it moves twice as much. Williams et al. 2009, "Roofline".
+/// Every operation of a step takes as long as its arithmetic or the bytes that it moves at least
+/// (autograd::Event), whichever takes longer, and at least kLaunch. Williams et al. 2009,
+/// "Roofline".
 RooflineTimes roofline(const std::vector<autograd::Event>& step, const Roof& roof);
 
 /// Seconds that a kernel takes at least.

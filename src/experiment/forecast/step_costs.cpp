@@ -126,10 +126,7 @@ void calculate(const Experiment& e, const ForecastSettings& settings, StepCosts&
   const RooflineTimes times = roofline(profiler.events(), roof);
   costs.forward_s = times.forward_s;
   costs.backward_s = times.backward_s;
-  // Reads and writes weights and state, reads gradients.
-  const double moved = 2 * static_cast<double>(step.parameter_bytes() + costs.optimiser_bytes) +
-                       static_cast<double>(costs.gradient_bytes);
-  costs.update_s = moved / roof.memory_bandwidth;
+  costs.update_s = times.update_s;
   costs.memory = peaks.memory;
   costs.time_from = fmt::format(
       "calculated, not measured: {} with {:g} TFLOP/s ({}) and {:g} TB/s, of which kernels are "

@@ -71,8 +71,9 @@ Tensor attention(const HeadView& queries, const HeadView& keys, const HeadView& 
   backend(q.x).attention(args, given, out, lse);
   for (const Tensor& input : inputs) op.keep(input);
   op.keep(given.mask);
-  op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
   const Tensor result = op.keep_result(out);
+  const std::int64_t scores = args.batch * args.heads * args.queries * args.keys;
+  op.macs(scores * (q.dim + v.dim), scores * q.dim);
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, args.add, in);
     backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout, .out = result},
@@ -119,7 +120,8 @@ Tensor two_map_attention(const HeadView& queries1, const HeadView& keys1, const 
   backend(q1.x).attention(args, given, out, lse);
   for (const Tensor& input : inputs) op.keep(input);
   op.keep(given.mask);
-  op.macs(args.batch * args.heads * args.queries * args.keys * (2 * q1.dim + v.dim));
+  const std::int64_t scores = args.batch * args.heads * args.queries * args.keys;
+  op.macs(scores * (2 * q1.dim + v.dim), scores * 2 * q1.dim);
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + views);
     ViewGradients gradients(viewed, args.add, in);

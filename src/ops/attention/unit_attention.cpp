@@ -84,7 +84,8 @@ Tensor unit_attention(const HeadView& queries, const HeadView& keys, const HeadV
                                    compute_dtype(q.x.dtype()), q.x.device());
   backend(q.x).unit_attention(args, given, out, lse);
   for (const Tensor& input : inputs) op.keep(input);
-  op.macs(args.batch * args.heads * args.units * args.members * args.members * (q.dim + v.dim));
+  const std::int64_t scores = args.batch * args.heads * args.units * args.members * args.members;
+  op.macs(scores * (q.dim + v.dim), scores * q.dim);
   return op.output(out, [=](const Tensor& dout, autograd::Gradients& in) {
     const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + bias);
     views::ViewGradients gradients(viewed, !covered, in);
