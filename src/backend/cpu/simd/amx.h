@@ -82,7 +82,9 @@ struct AmxTable {
   void (*product)(const Product<float>&);
   void (*finish_f32)(const float* sums, const AmxResult<float>&);
   void (*finish_bf16)(const float* sums, const AmxResult<BFloat16>&);
-  /// Around all calls of multiply() in a thread.
+  /// Multiply-adds of bfloat16 in registers alone, as many as are returned.
+  std::int64_t (*multiply_adds)(std::int64_t turns);
+  /// Around all calls of multiply() and multiply_adds() in a thread.
   void (*begin)();
   void (*end)();
 

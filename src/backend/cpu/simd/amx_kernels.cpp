@@ -170,6 +170,19 @@ void finish(const float* sums, const AmxResult<C>& result) {
   }
 }
 
+std::int64_t multiply_adds(std::int64_t turns) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_zero(6);
+  _tile_zero(7);
+  for (std::int64_t turn = 0; turn < turns; ++turn) add_products<true, true>();
+  return turns * 4 * 16 * kTile;
+}
+
 }  // namespace
 
 AmxTable amx_table() {
@@ -178,6 +191,7 @@ AmxTable amx_table() {
           .product = amx_product,
           .finish_f32 = finish<float>,
           .finish_bf16 = finish<BFloat16>,
+          .multiply_adds = multiply_adds,
           .begin = begin,
           .end = end};
 }

@@ -126,6 +126,9 @@ struct RoiReads {
   const RoiBin<C>*rows = nullptr, *across = nullptr;
 };
 
+/// What a pass over memory does: the same copy and write again past the caches.
+enum class Pass { kRead, kWrite, kCopy, kStreamWrite, kStreamCopy };
+
 /// Loops for values stored as S: float, double, or BFloat16 with everything computed, and all
 /// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
 /// instruction set and on n alone.

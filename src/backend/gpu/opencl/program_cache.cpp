@@ -1,9 +1,10 @@
 #include "backend/gpu/opencl/program_cache.h"
 
+#include "base/cache_folder.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,11 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache) return fs::path(cache) / "fovea" / "opencl";
-  const char* home = std::getenv("HOME");
-  if (home && *home) return fs::path(home) / ".cache" / "fovea" / "opencl";
-  return {};
+  const fs::path cache = cache_folder();
+  return cache.empty() ? cache : cache / "opencl";
 }
 
 // FNV-1a from two starts.
