@@ -7,6 +7,7 @@
 
 #include "autograd/mode.h"
 #include "backend/devices.h"
+#include "base/file.h"
 #include "experiment/file/experiment.h"
 #include "nn/ffn.h"
 #include "ops/create.h"
@@ -156,4 +157,48 @@ TEST_CASE("bench: files that do not fit are refused", "[cli]") {
   refused({"--init", none}, 1, "is missing");
   refused({"--inputs", small, "--batch-size", "2"}, 2, "excludes");
   refused({"--ffn-only", "--attention-only"}, 2, "excludes");
+}
+
+TEST_CASE("bench: a roofline has peaks, measured once, and a limit for every operation", "[cli]") {
+  const Bench bench;
+  const TestFolder folder("cli-roofline");
+  const std::string picture = folder.path("roofline.svg").string();
+  const CliResult first = bench.run({"--roofline", "--out", picture});
+  INFO(first.err);
+  REQUIRE(first.code == 0);
+  const json result = json::parse(first.out);
+  CHECK(result["peaks"]["operations_per_s"]["float32"]["registers"] > 1e8);
+  CHECK(result["peaks"]["bytes_per_s"].back()["name"] == "memory");
+  CHECK(result["least_ms"] > 0);
+  double lost = 0;
+  bool updates = false;
+  for (const json& row : result["profile"]) {
+    INFO(row);
+    CHECK(row["lost_ms"] >= 0);
+    CHECK(row["lost_ms"] <= row["ms_per_step"]);
+    lost += row["lost_ms"].get<double>();
+    if (row["op"] == "linear") CHECK(row["limit"].is_string());
+    updates = updates || (row["op"] == "optimiser" && row["bytes_per_step"] > 0);
+  }
+  CHECK(lost > 0);
+  CHECK(updates);
+  CHECK_THAT(io::read_text(picture), Catch::Contains("GFLOP/s"));
+
+  const json peaks = json::parse(run_cli("bench", {"--roofline", "--json"}).out);
+  CHECK(peaks["from"].get<std::string>().find("measured before") == 0);
+  CHECK(peaks["operations_per_s"] == result["peaks"]["operations_per_s"]);
+}
+
+TEST_CASE("bench: what does not go with a roofline is refused", "[cli]") {
+  const auto refused = [](const std::vector<std::string>& words, const char* message) {
+    const CliResult result = run_cli("bench", words);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, Catch::Contains(message));
+  };
+  refused({"--roofline", "--out", "roofline.txt"}, ".png or .svg");
+  refused({"--roofline", "--network"}, "excludes");
+  refused({"--roofline", "--no-profile"}, "excludes");
+  refused({"--measure-again"}, "requires");
+  refused({"--out", "roofline.png"}, "requires");
 }

@@ -10,6 +10,7 @@
 #include "bench/memory.h"
 #include "bench/user_time.h"
 #include "bench/work.h"
+#include "experiment/costs/roofline_picture.h"
 #include "experiment/run/summary.h"
 #include "training/store/weights.h"
 
@@ -62,14 +63,17 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
   result.allocations_per_step = static_cast<double>(after.allocations - before.allocations) /
                                 static_cast<double>(settings.steps);
   result.backend = device.backend().description();
-  if (settings.profile) result.profile = experiment::profile(work.step);
+  if (settings.profile) {
+    result.profile =
+        experiment::profile(work.step, settings.peaks ? &settings.peaks->peaks : nullptr);
+  }
   return result;
 }
 
 schema::Value to_json(const experiment::Experiment& e, const Settings& settings, const Result& r) {
   using schema::Value;
   const double median = r.quantile(0.5);
-  return Value::object(
+  Value json = Value::object(
       {{"name", e.name},
        {"mode", settings.infer ? "infer" : "train"},
        {"attention_only", settings.part == Part::kAttention},
@@ -89,6 +93,13 @@ schema::Value to_json(const experiment::Experiment& e, const Settings& settings,
        {"backend", r.backend},
        {"compiler", __VERSION__},
        {"profile", experiment::to_json(r.profile)}});
+  if (settings.peaks) {
+    const experiment::ProfileRow total = experiment::total_of(r.profile);
+    json.set("peaks", experiment::to_json(*settings.peaks));
+    json.set("least_ms", total.least_ms);
+    json.set("limit_share", total.least_ms / total.ms_per_step);
+  }
+  return json;
 }
 
 std::string to_text(const experiment::Experiment& e, const Settings& settings, const Result& r) {
@@ -100,8 +111,21 @@ std::string to_text(const experiment::Experiment& e, const Settings& settings, c
       e.name, settings.infer ? "inference" : "training step", r.batch_size, r.backend, median,
       r.quantile(0.1), r.quantile(0.9), 1e3 * static_cast<double>(r.batch_size) / median,
       experiment::bytes_text(r.peak_bytes), r.allocations_per_step);
-  if (!r.profile.empty()) text += "\n" + experiment::to_text(r.profile);
+  if (settings.peaks) {
+    text += "\n" + experiment::to_text(*settings.peaks) + "\n" + experiment::limits_text(r.profile);
+  } else if (!r.profile.empty()) {
+    text += "\n" + experiment::to_text(r.profile);
+  }
   return text;
+}
+
+void draw(const std::filesystem::path& path, const experiment::Experiment& e,
+          const Settings& settings, const Result& r) {
+  const experiment::ProfileRow total = experiment::total_of(r.profile);
+  const std::string title = fmt::format("{}: {} at batch {}, {:.0f} % of the limit", e.name,
+                                        settings.infer ? "inference" : "training step",
+                                        r.batch_size, 100 * total.least_ms / total.ms_per_step);
+  experiment::write_roofline(path, title, settings.peaks->peaks, r.profile);
 }
 
 }  // namespace fovea::bench

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "experiment/costs/measured_peaks.h"
 #include "experiment/costs/profile.h"
 #include "experiment/file/experiment.h"
 
@@ -21,10 +25,11 @@ struct Settings {
   std::int64_t batch_size = 0;  // 0 = the experiment's; 1 for a part
   bool infer = false;
   Part part = Part::kModel;
-  std::int64_t tokens = 0;  // of a part; 0 = 1024
-  bool profile = true;      // three more steps, watched
-  std::string init;         // safetensors file of weights; empty = random
-  std::string inputs;       // safetensors file of x, y and upstream; empty = random
+  std::int64_t tokens = 0;                         // of a part; 0 = 1024
+  bool profile = true;                             // three more steps, watched
+  std::optional<experiment::MeasuredPeaks> peaks;  // of this machine: the profile has limits
+  std::string init;                                // safetensors file of weights; empty = random
+  std::string inputs;  // safetensors file of x, y and upstream; empty = random
   Clock::time_point started = Clock::now();
 };
 
@@ -52,5 +57,8 @@ schema::Value to_json(const experiment::Experiment& experiment, const Settings& 
                       const Result& result);
 std::string to_text(const experiment::Experiment& experiment, const Settings& settings,
                     const Result& result);
+/// The roofline of a result with limits, .png or .svg. Throws as visualise::write_plots().
+void draw(const std::filesystem::path& path, const experiment::Experiment& experiment,
+          const Settings& settings, const Result& result);
 
 }  // namespace fovea::bench

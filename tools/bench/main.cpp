@@ -1,6 +1,9 @@
 // bench: time, memory and profile of one step of an experiment; the network between ranks.
 
+#include <filesystem>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "backend/devices.h"
 #include "base/error.h"
@@ -9,8 +12,10 @@
 #include "bench/network.h"
 #include "common/app.h"
 #include "common/ranks.h"
+#include "experiment/costs/roofline_picture.h"
 #include "parallel/mpi/mpi.h"
 #include "parallel/ranks.h"
+#include "visualise/plots/plot.h"
 
 int main(int argc, char** argv) {
   using namespace fovea;
@@ -18,6 +23,7 @@ int main(int argc, char** argv) {
       "bench",
       "Times one step of an experiment on random data, or the network between ranks.\n\n"
       "Example: fovea bench experiments/smoke/dgvit.json --steps 20 --threads 2\n"
+      "         fovea bench experiments/smoke/dgvit.json --steps 20 --roofline\n"
       "         mpirun -n 2 fovea bench --network\n");
   std::string path;
   std::vector<std::string> overrides;
@@ -71,12 +77,39 @@ int main(int argc, char** argv) {
   for (const apps::Option& other :
        {steps, warm_up, batch_size, infer, attention, ffn, tokens, init, inputs, decode})
     of_network.excludes(other);
-  cli.add_flag("--no-profile", no_profile, "leave out the share of every operation");
+  const apps::Option without =
+      cli.add_flag("--no-profile", no_profile, "leave out the share of every operation");
+  bool roofline = false;
+  bool measure_again = false;
+  const apps::Option limits =
+      cli.add_flag("--roofline", roofline,
+                   "how far every operation is from what this processor reaches at most, and the "
+                   "time lost; without an experiment these peaks alone, which are measured once")
+          .excludes(decode)
+          .excludes(of_network)
+          .excludes(without);
+  cli.add_flag("--measure-again", measure_again, "measure the peaks of --roofline anew")
+      .needs(limits);
+  std::filesystem::path picture;
+  cli.add_option("-o,--out", picture,
+                 "a picture of --roofline too, .png or .svg: operations below the peaks")
+      .value("FILE")
+      .needs(limits);
   program.add_json();
   parallel::Ranks ranks;
   program.on_failure(
       [&](const auto& say, int code) { return apps::end_of_rank(ranks, say, code); });
   return program.run(argc, argv, [&] {
+    if (!picture.empty()) visualise::check_plot_path(picture);
+    if (roofline && path.empty()) {
+      const experiment::MeasuredPeaks peaks =
+          experiment::measured_peaks(make_cpu(threads), measure_again);
+      if (!picture.empty())
+        experiment::write_roofline(picture, peaks.peaks.processor, peaks.peaks, {});
+      std::cout << (program.common.json ? experiment::to_json(peaks).dump() + "\n"
+                                        : experiment::to_text(peaks));
+      return 0;
+    }
     FOVEA_CHECK(network == path.empty(), ConfigError,
                 network ? "--network takes no experiment file"
                         : "no experiment file given; see fovea bench --help");
@@ -99,7 +132,13 @@ int main(int argc, char** argv) {
                                         : bench::to_text(experiment, decoding));
       return 0;
     }
+    if (roofline) {
+      const auto before = bench::Clock::now();
+      settings.peaks = experiment::measured_peaks(device, measure_again);
+      settings.started += bench::Clock::now() - before;  // no part of starting
+    }
     const bench::Result result = bench::run(experiment, device, settings);
+    if (!picture.empty()) bench::draw(picture, experiment, settings, result);
     std::cout << (program.common.json ? bench::to_json(experiment, settings, result).dump() + "\n"
                                       : bench::to_text(experiment, settings, result));
     return 0;

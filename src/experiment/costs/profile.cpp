@@ -8,12 +8,44 @@
 
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
+#include "experiment/costs/limits.h"
 #include "experiment/costs/training_step.h"
 #include "experiment/run/summary.h"
 
 namespace fovea::experiment {
+namespace {
 
-std::vector<ProfileRow> profile(const std::function<void()>& step, int steps) {
+std::string largest_of(const std::map<std::string, double>& seconds) {
+  return std::max_element(seconds.begin(), seconds.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+bool has_limits(const std::vector<ProfileRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const ProfileRow& row) { return !row.limit.empty(); });
+}
+
+std::string row_name(const ProfileRow& row) { return row.op + (row.backward ? " (backward)" : ""); }
+
+// `value` a unit of time, or nothing where there is none of it.
+std::string per_second(std::int64_t value, double ms) {
+  return value > 0 && ms > 0 ? fmt::format("{:.1f}", 1e-6 * static_cast<double>(value) / ms) : "";
+}
+
+std::string limits_line(const ProfileRow& row) {
+  const std::string share = row.least_ms > 0 && row.ms_per_step > 0
+                                ? fmt::format("{:.0f} %", 100 * row.least_ms / row.ms_per_step)
+                                : "";
+  return fmt::format(
+      "{:<34} {:>7} {:>10.3f} {:>8} {:>7} {:>9} {:>7} {:>10.3f}\n", row_name(row),
+      row.calls_per_step, row.ms_per_step, per_second(2 * row.macs_per_step, row.ms_per_step),
+      per_second(row.bytes_per_step, row.ms_per_step), row.limit, share, row.lost_ms());
+}
+
+}  // namespace
+
+std::vector<ProfileRow> profile(const std::function<void()>& step, const Peaks* peaks, int steps) {
   using Clock = std::chrono::steady_clock;
   autograd::Profiler profiler;
   const auto start = Clock::now();
@@ -24,6 +56,7 @@ std::vector<ProfileRow> profile(const std::function<void()>& step, int steps) {
   const std::vector<autograd::Event>& events = profiler.events();  // waits for the device
   const double total = std::chrono::duration<double>(Clock::now() - start).count();
   std::map<std::pair<std::string, bool>, ProfileRow> rows;
+  std::map<std::pair<std::string, bool>, std::map<std::string, double>> limits;
   double known = 0;
   for (const autograd::Event& event : events) {
     ProfileRow& row = rows[{event.op, event.backward}];
@@ -33,16 +66,27 @@ std::vector<ProfileRow> profile(const std::function<void()>& step, int steps) {
     row.share += event.seconds / total;
     row.calls_per_step += 1;
     row.macs_per_step += event.macs;
+    row.bytes_per_step += event.moved_bytes();
+    row.numbers_per_step += event.written_bytes / size_of(event.dtype);
     known += event.seconds;
+    if (peaks == nullptr) continue;
+    const Limit limit = limit_of(event, *peaks);
+    row.least_ms += 1e3 * limit.seconds / steps;
+    limits[{event.op, event.backward}][limit.what] += limit.seconds;
   }
   std::vector<ProfileRow> sorted;
   for (auto& [key, row] : rows) {
     row.calls_per_step /= steps;
     row.macs_per_step /= steps;
+    row.bytes_per_step /= steps;
+    row.numbers_per_step /= steps;
+    if (peaks != nullptr) row.limit = largest_of(limits[key]);
     sorted.push_back(row);
   }
-  sorted.push_back({"(other: optimiser, bookkeeping)", false, 1e3 * (total - known) / steps,
-                    (total - known) / total, 0, 0});
+  ProfileRow other{.op = "(other: bookkeeping)"};
+  other.ms_per_step = 1e3 * (total - known) / steps;
+  other.share = (total - known) / total;
+  sorted.push_back(other);
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.share > b.share; });
   return sorted;
@@ -51,13 +95,23 @@ std::vector<ProfileRow> profile(const std::function<void()>& step, int steps) {
 schema::Value to_json(const std::vector<ProfileRow>& rows) {
   using schema::Value;
   Value list = Value::array();
+  const bool limits = has_limits(rows);
   for (const ProfileRow& row : rows) {
-    list.push_back(Value::object({{"op", row.op},
-                                  {"phase", row.backward ? "backward" : "forward"},
-                                  {"share", row.share},
-                                  {"ms_per_step", row.ms_per_step},
-                                  {"calls_per_step", row.calls_per_step},
-                                  {"macs_per_step", row.macs_per_step}}));
+    Value entry = Value::object({{"op", row.op},
+                                 {"phase", row.backward ? "backward" : "forward"},
+                                 {"share", row.share},
+                                 {"ms_per_step", row.ms_per_step},
+                                 {"calls_per_step", row.calls_per_step},
+                                 {"macs_per_step", row.macs_per_step},
+                                 {"bytes_per_step", row.bytes_per_step}});
+    if (limits) {
+      entry.set("limit", row.limit.empty() ? Value() : Value(row.limit));
+      entry.set("least_ms", row.least_ms);
+      entry.set("limit_share",
+                row.ms_per_step > 0 ? Value(row.least_ms / row.ms_per_step) : Value());
+      entry.set("lost_ms", row.lost_ms());
+    }
+    list.push_back(std::move(entry));
   }
   return list;
 }
@@ -66,13 +120,40 @@ std::string to_text(const std::vector<ProfileRow>& rows) {
   std::string text = fmt::format("{:<34} {:>8} {:>9} {:>7} {:>9}\n", "operation", "share", "ms",
                                  "calls", "GFLOP/s");
   for (const ProfileRow& row : rows) {
-    const double rate =
-        row.ms_per_step > 0 ? 2e-6 * static_cast<double>(row.macs_per_step) / row.ms_per_step : 0;
-    text +=
-        fmt::format("{:<34} {:>6.1f} % {:>9.3f} {:>7} {:>9}\n",
-                    row.op + (row.backward ? " (backward)" : ""), 100 * row.share, row.ms_per_step,
-                    row.calls_per_step, row.macs_per_step > 0 ? fmt::format("{:.1f}", rate) : "");
+    text += fmt::format("{:<34} {:>6.1f} % {:>9.3f} {:>7} {:>9}\n", row_name(row), 100 * row.share,
+                        row.ms_per_step, row.calls_per_step,
+                        per_second(2 * row.macs_per_step, row.ms_per_step));
   }
+  return text;
+}
+
+ProfileRow total_of(const std::vector<ProfileRow>& rows) {
+  ProfileRow total{.op = "whole step"};
+  std::map<std::string, double> limits;
+  for (const ProfileRow& row : rows) {
+    total.ms_per_step += row.ms_per_step;
+    total.share += row.share;
+    total.calls_per_step += row.calls_per_step;
+    total.macs_per_step += row.macs_per_step;
+    total.bytes_per_step += row.bytes_per_step;
+    total.numbers_per_step += row.numbers_per_step;
+    total.least_ms += row.least_ms;
+    limits[row.limit] += row.least_ms;
+  }
+  if (!limits.empty()) total.limit = largest_of(limits);
+  return total;
+}
+
+std::string limits_text(const std::vector<ProfileRow>& rows) {
+  std::vector<ProfileRow> sorted = rows;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const ProfileRow& a, const ProfileRow& b) {
+    return a.lost_ms() > b.lost_ms();
+  });
+  sorted.push_back(total_of(rows));
+  std::string text =
+      fmt::format("{:<34} {:>7} {:>10} {:>8} {:>7} {:>9} {:>7} {:>10}\n", "operation", "calls",
+                  "ms", "GFLOP/s", "GB/s", "limit", "share", "lost, ms");
+  for (const ProfileRow& row : sorted) text += limits_line(row);
   return text;
 }
 

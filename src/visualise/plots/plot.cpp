@@ -18,15 +18,18 @@ namespace fovea::visualise {
 namespace {
 
 constexpr double kTickLength = 4;
+constexpr double kDotRadius = 2.8;
 
 void check(const LinePlot& plot) {
   for (const Series& s : plot.series) {
     FOVEA_CHECK(s.x.size() == s.y.size() && (s.band.empty() || s.band.size() == s.y.size()) &&
-                    (s.labels.empty() || s.labels.size() == s.y.size()),
+                    (s.labels.empty() || s.labels.size() == s.y.size()) &&
+                    (s.areas.empty() || s.areas.size() == s.y.size()),
                 ShapeError,
-                fmt::format("plot: series \"{}\" has {} x, {} y, {} band values and {} labels; "
-                            "expected equal numbers (or no band, no labels)",
-                            s.name, s.x.size(), s.y.size(), s.band.size(), s.labels.size()));
+                fmt::format("plot: series \"{}\" has {} x, {} y, {} band values, {} labels and {} "
+                            "areas; expected equal numbers (or no band, no labels, no areas)",
+                            s.name, s.x.size(), s.y.size(), s.band.size(), s.labels.size(),
+                            s.areas.size()));
   }
 }
 
@@ -173,25 +176,29 @@ std::vector<std::vector<Point>> band_outlines(const Series& s, const Layout& l) 
   return outlines;
 }
 
-// The points that have names, and these.
+double radius_of(const Series& s, std::size_t i) {
+  return kDotRadius * (s.areas.empty() ? 1 : std::sqrt(s.areas[i]));
+}
+
+// The points that may have names, and these.
 std::vector<NamedPoint> named_points(const LinePlot& plot, const Layout& l) {
   std::vector<NamedPoint> points;
   for (const Series& s : plot.series) {
     for (std::size_t i = 0; i < s.labels.size(); ++i) {
-      if (!s.labels[i].empty() && l.x.shows(s.x[i]) && l.y.shows(s.y[i]))
-        points.push_back({{l.x.position(s.x[i]), l.y.position(s.y[i])}, s.labels[i]});
+      if (l.x.shows(s.x[i]) && l.y.shows(s.y[i]))
+        points.push_back(
+            {{l.x.position(s.x[i]), l.y.position(s.y[i])}, s.labels[i], radius_of(s, i)});
     }
   }
   return points;
 }
 
-void draw_dot(Point centre, Colour colour, Painter& painter) {
+void draw_dot(Point centre, double radius, Colour colour, Painter& painter) {
   constexpr int kCorners = 20;
-  constexpr double kRadius = 2.8;
   std::vector<Point> circle;
   for (int i = 0; i < kCorners; ++i) {
     const double angle = 2 * std::numbers::pi * i / kCorners;
-    circle.push_back({centre.x + kRadius * std::cos(angle), centre.y + kRadius * std::sin(angle)});
+    circle.push_back({centre.x + radius * std::cos(angle), centre.y + radius * std::sin(angle)});
   }
   painter.polygon(circle, colour, 1);
 }
@@ -221,7 +228,8 @@ void draw_curve(const Series& s, const Layout& l, const Stroke& stroke, Painter&
     if (run.size() > 1 && s.x.size() > kMostDots) continue;  // of a line
     for (const std::size_t i : run) {
       const Point p{l.x.position(s.x[i]), l.y.position(s.y[i])};
-      if (p.y >= l.inner.y && p.y <= l.inner.bottom()) draw_dot(p, stroke.colour, painter);
+      if (p.y >= l.inner.y && p.y <= l.inner.bottom())
+        draw_dot(p, radius_of(s, i), stroke.colour, painter);
     }
   }
 }

@@ -28,6 +28,7 @@ struct Series {
   bool bars = false;                  // upright bars from 0 to y, 0.8 of x wide, instead of a line
   std::optional<Stroke> stroke = {};  // instead of that of its number
   bool dots = true;                   // at the points of a line of a few
+  std::vector<double> areas = {};     // empty, or of each dot, in those of a common one; > 0
 };
 
 /// A line of a legend that several plots share.

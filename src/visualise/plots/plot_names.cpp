@@ -9,7 +9,7 @@ namespace fovea::visualise {
 namespace {
 
 constexpr double kNameSize = 11;
-constexpr double kAway = 7;  // of a name from the middle of its point
+constexpr double kAway = 4.2;  // of a name from the dot of its point
 constexpr Colour kLeader{150, 150, 150};
 
 double shared_area(const Rect& a, const Rect& b) {
@@ -26,20 +26,22 @@ struct NamePlace {
 
 // Where a name of that width may stand, the best first: around its point, then to its right and
 // left in rows above and below.
-std::vector<NamePlace> places_for(Point p, double width) {
-  const double h = 1.15 * kNameSize, near = 0.6 * kAway;
+std::vector<NamePlace> places_for(const NamedPoint& point, double width) {
+  const Point p = point.at;
+  const double away = point.radius + kAway;  // from the middle
+  const double h = 1.15 * kNameSize, near = 0.6 * away;
   const double left = p.x - width, middle = p.x - width / 2;
   std::vector<NamePlace> places;
-  for (const Point corner : {Point{p.x + kAway, p.y - h / 2}, Point{left - kAway, p.y - h / 2},
-                             Point{middle, p.y - kAway - h}, Point{middle, p.y + kAway},
+  for (const Point corner : {Point{p.x + away, p.y - h / 2}, Point{left - away, p.y - h / 2},
+                             Point{middle, p.y - away - h}, Point{middle, p.y + away},
                              Point{p.x + near, p.y - near - h}, Point{p.x + near, p.y + near},
                              Point{left - near, p.y - near - h}, Point{left - near, p.y + near}})
     places.push_back({{corner.x, corner.y, width, h}});
-  constexpr double kFar = 3 * kAway;
+  const double far = 3 * away;
   for (int row = 1; row <= 5; ++row) {
     for (const double y : {p.y - row * h - h / 2, p.y + row * h - h / 2}) {
-      places.push_back({{p.x + kFar, y, width, h}, 20.0 + 10 * row, true});
-      places.push_back({{left - kFar, y, width, h}, 25.0 + 10 * row, true});
+      places.push_back({{p.x + far, y, width, h}, 20.0 + 10 * row, true});
+      places.push_back({{left - far, y, width, h}, 25.0 + 10 * row, true});
     }
   }
   return places;
@@ -66,10 +68,11 @@ double length_inside(const std::vector<Point>& line, const Rect& box) {
 
 void draw_names(const std::vector<NamedPoint>& points, const Rect& inner, const Rect& taken,
                 Painter& painter) {
-  constexpr double kDot = 4;
   std::vector<Rect> in_use;
-  for (const NamedPoint& point : points)
-    in_use.push_back({point.at.x - kDot, point.at.y - kDot, 2 * kDot, 2 * kDot});
+  for (const NamedPoint& point : points) {
+    const double half = point.radius + 1.2;
+    in_use.push_back({point.at.x - half, point.at.y - half, 2 * half, 2 * half});
+  }
   in_use.push_back(taken);
   // From the top, so that names of a cluster lie in the order of its points.
   std::vector<std::size_t> order(points.size());
@@ -78,9 +81,10 @@ void draw_names(const std::vector<NamedPoint>& points, const Rect& inner, const 
                    [&](std::size_t a, std::size_t b) { return points[a].at.y < points[b].at.y; });
   for (const std::size_t i : order) {
     const NamedPoint& point = points[i];
+    if (point.name.empty()) continue;
     NamePlace best;
     double least = std::numeric_limits<double>::infinity();
-    for (const NamePlace& place : places_for(point.at, text_width(point.name, kNameSize))) {
+    for (const NamePlace& place : places_for(point, text_width(point.name, kNameSize))) {
       const Rect& box = place.box;
       // Names must not cross an axis.
       double cost = place.cost + 3 * (box.w * box.h - shared_area(box, inner));

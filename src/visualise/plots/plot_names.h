@@ -10,7 +10,8 @@ namespace fovea::visualise {
 
 struct NamedPoint {
   Point at;
-  std::string name;
+  std::string name;     // empty: none
+  double radius = 2.8;  // of its dot
 };
 
 /// Draws every name beside its point: to the right, left, above, below or at a corner, where it
