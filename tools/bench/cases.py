@@ -66,6 +66,21 @@ class Case:
         return f"batch {self.batch}{words}"
 
 
+def step_words(case, precision, device="cpu"):
+    """What `fovea bench` is told of a case, behind the experiment file."""
+    words = ["--infer"] if case.kind == "infer" else []
+    if not case.classes:
+        words += [f"--{case.kind}-only", "--tokens", str(case.sample[0])]
+    overrides = [*case.overrides, f"train.device={device}"]
+    if precision == "tf32":
+        overrides.append("train.allow_tf32=true")
+    elif precision != "float32":
+        overrides.append(f"train.precision={precision}")
+    for override in overrides:
+        words += ["--set", override]
+    return words
+
+
 def text_case(model, shortest, longest):
     name = f"{model}_{longest}"
     return Case(name, model, f"text_{model}.json", "train", (longest,), 32, 2,

@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 
 import report
-from cases import all_cases, chosen_cases
+from cases import all_cases, chosen_cases, step_words
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -95,17 +95,7 @@ def run_bench(args, case, precision, folder, steps, warm_up):
                "--init", Path(folder) / "weights.safetensors",
                "--inputs", Path(folder) / "inputs.safetensors",
                "--steps", steps, "--warm-up", warm_up, "--threads", args.threads, "--no-profile"]
-    if case.kind == "infer":
-        command.append("--infer")
-    if not case.classes:
-        command += [f"--{case.kind}-only", "--tokens", case.sample[0]]
-    overrides = [*case.overrides, f"train.device={args.device}"]
-    if precision == "tf32":
-        overrides.append("train.allow_tf32=true")
-    elif precision != "float32":
-        overrides.append(f"train.precision={precision}")
-    for override in overrides:
-        command += ["--set", override]
+    command += step_words(case, precision, args.device)
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                             env=environment())
     if result.returncode != 0:
