@@ -48,6 +48,8 @@ struct FusedCase {
   bool bfloat16;  // accepts it
   /// Calls the kernel and returns all that it wrote.
   std::function<std::vector<Tensor>(const Backend&, Operands&)> run;
+  bool large =
+      false;  // for the processor's own cuts; others, some emulated, have sizes of their own
 };
 
 /// Of results by two backends, relative to the largest value.

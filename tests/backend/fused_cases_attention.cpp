@@ -13,6 +13,8 @@ struct AttentionOf {
   bool shares = false;  // all heads read the keys and values of the first: gradients add up
   std::int64_t queries = kQueries, keys = kKeys;
   bool tells_out = false;  // backward knows what forward gave
+
+  bool large() const { return queries > kQueries; }
 };
 
 HeadLayout layout(std::int64_t tokens, std::int64_t width, std::int64_t dim, std::int64_t first,
@@ -67,7 +69,8 @@ Shape out_shape(const AttentionOf& a) { return {kBatch, a.queries, kHeads * kWid
 Shape lse_shape(const AttentionOf& a) { return {a.two_maps ? 2 : 1, kBatch, kHeads, a.queries}; }
 
 FusedCase forward(const AttentionOf& a) {
-  return {"attention", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+  return {"attention", a.name, true,
+          [=](const Backend& b, Operands& o) -> Outputs {
             const Tensor out = o.to_x(out_shape(a));
             const Tensor lse = o.to_c(lse_shape(a));
             b.attention(args_of(a), inputs_of(a, o), out, lse);
@@ -75,11 +78,13 @@ FusedCase forward(const AttentionOf& a) {
             const Tensor finite = Tensor::empty_like(lse);
             b.unary(UnaryOp::kClamp, {-1e4, 1e4}, lse, finite);
             return {out, finite};
-          }};
+          },
+          a.large()};
 }
 
 FusedCase backward(const AttentionOf& a) {
-  return {"attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+  return {"attention_backward", a.name, true,
+          [=](const Backend& b, Operands& o) -> Outputs {
             const AttentionInputs in = inputs_of(a, o);
             const Tensor lse = o.to_c(lse_shape(a));
             const Tensor out = o.to_x(out_shape(a));
@@ -94,7 +99,8 @@ FusedCase backward(const AttentionOf& a) {
             b.attention_backward(args_of(a), in, upstream, to);
             if (!a.two_maps) return {to.q, to.k, to.v};
             return {to.q, to.k, to.v, to.c1, to.c2};
-          }};
+          },
+          a.large()};
 }
 
 struct LinearOf {
