@@ -3,8 +3,15 @@
 #include <cudnn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
+#include <span>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/gpu/cuda/library.h"
@@ -93,13 +100,17 @@ void make(Map& map, const Tensor& x) {
                                                              sizes.data(), strides.data()));
 }
 
+struct Algorithm {
+  int number;
+  cudnnMathType_t math;
+  std::size_t workspace;
+};
+
 struct Plan {
   Map x, y;
   Filter weight;
   Description convolution;
-  bool found = false;
-  int algorithm = 0;
-  std::size_t workspace = 0;
+  std::vector<Algorithm> algorithms;  // the best one first
 };
 
 cudnnMathType_t math_type(DType dtype, bool allow_tf32) {
@@ -131,66 +142,73 @@ void describe(Plan& plan, const ConvArgs& args, const Tensor& x, const Tensor& w
         dnn().cudnnSetConvolutionMathType(plan.convolution.get(), math_type(dtype, allow_tf32)));
 }
 
-// The best of what the heuristics name, of those that give the same bits every time.
+constexpr std::size_t kMostWorkspace = std::size_t{512} << 20;
+
+// What the heuristics name, of that what gives the same bits every time.
 template <class Candidate, class Ask>
-void choose(Plan& plan, const Ask& ask) {
+void choose(Plan& plan, bool fma_only, const Ask& ask) {
   constexpr int kMost = 8;
   Candidate candidates[kMost];
   int count = 0;
   if (ask(kMost, &count, candidates) != CUDNN_STATUS_SUCCESS) return;
-  for (int i = 0; i < count && !plan.found; ++i) {
-    if (candidates[i].status != CUDNN_STATUS_SUCCESS) continue;
-    if (candidates[i].determinism != CUDNN_DETERMINISTIC) continue;
-    plan.found = true;
-    plan.algorithm = static_cast<int>(candidates[i].algo);
-    plan.workspace = candidates[i].memory;
+  for (const Candidate& candidate : std::span(candidates, static_cast<std::size_t>(count))) {
+    if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
+    if (candidate.determinism != CUDNN_DETERMINISTIC) continue;
+    if (candidate.memory > kMostWorkspace) continue;
+    // (It would round float32 to half precision.)
+    if (candidate.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION) continue;
+    plan.algorithms.push_back({.number = static_cast<int>(candidate.algo),
+                               .math = fma_only ? CUDNN_FMA_MATH : candidate.mathType,
+                               .workspace = candidate.memory});
   }
 }
 
-void choose(Plan& plan, ConvResult result, cudnnHandle_t library) {
+void choose(Plan& plan, ConvResult result, bool fma_only, cudnnHandle_t library) {
   const auto x = plan.x.get();
   const auto y = plan.y.get();
   const auto weight = plan.weight.get();
   const auto convolution = plan.convolution.get();
   switch (result) {
     case ConvResult::kOutput:
-      return choose<cudnnConvolutionFwdAlgoPerf_t>(plan, [&](int most, int* count, auto* found) {
-        return dnn().cudnnGetConvolutionForwardAlgorithm_v7(library, x, weight, convolution, y,
-                                                            most, count, found);
-      });
+      return choose<cudnnConvolutionFwdAlgoPerf_t>(
+          plan, fma_only, [&](int most, int* count, auto* found) {
+            return dnn().cudnnGetConvolutionForwardAlgorithm_v7(library, x, weight, convolution, y,
+                                                                most, count, found);
+          });
     case ConvResult::kInput:
       return choose<cudnnConvolutionBwdDataAlgoPerf_t>(
-          plan, [&](int most, int* count, auto* found) {
+          plan, fma_only, [&](int most, int* count, auto* found) {
             return dnn().cudnnGetConvolutionBackwardDataAlgorithm_v7(
                 library, weight, y, convolution, x, most, count, found);
           });
     case ConvResult::kWeight:
       return choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
-          plan, [&](int most, int* count, auto* found) {
+          plan, fma_only, [&](int most, int* count, auto* found) {
             return dnn().cudnnGetConvolutionBackwardFilterAlgorithm_v7(library, x, y, convolution,
                                                                        weight, most, count, found);
           });
   }
 }
 
-cudnnStatus_t convolve(const Plan& plan, ConvResult result, cudnnHandle_t library, void* x,
-                       void* weight, void* y, void* workspace, const void* one, const void* zero) {
+cudnnStatus_t convolve(const Plan& plan, const Algorithm& algorithm, ConvResult result,
+                       cudnnHandle_t library, void* x, void* weight, void* y, void* workspace,
+                       const void* one, const void* zero) {
   switch (result) {
     case ConvResult::kOutput:
       return dnn().cudnnConvolutionForward(library, one, plan.x.get(), x, plan.weight.get(), weight,
                                            plan.convolution.get(),
-                                           static_cast<cudnnConvolutionFwdAlgo_t>(plan.algorithm),
-                                           workspace, plan.workspace, zero, plan.y.get(), y);
+                                           static_cast<cudnnConvolutionFwdAlgo_t>(algorithm.number),
+                                           workspace, algorithm.workspace, zero, plan.y.get(), y);
     case ConvResult::kInput:
       return dnn().cudnnConvolutionBackwardData(
           library, one, plan.weight.get(), weight, plan.y.get(), y, plan.convolution.get(),
-          static_cast<cudnnConvolutionBwdDataAlgo_t>(plan.algorithm), workspace, plan.workspace,
-          zero, plan.x.get(), x);
+          static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm.number), workspace,
+          algorithm.workspace, zero, plan.x.get(), x);
     default:
       return dnn().cudnnConvolutionBackwardFilter(
           library, one, plan.x.get(), x, plan.y.get(), y, plan.convolution.get(),
-          static_cast<cudnnConvolutionBwdFilterAlgo_t>(plan.algorithm), workspace, plan.workspace,
-          zero, plan.weight.get(), weight);
+          static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm.number), workspace,
+          algorithm.workspace, zero, plan.weight.get(), weight);
   }
 }
 
@@ -208,9 +226,11 @@ struct CudaConvolution::State {
 
 CudaConvolution::CudaConvolution(bool allow_tf32) {
   if (!dnn().there()) return;
-  state_ = std::make_unique<State>();
-  state_->allow_tf32 = allow_tf32;
-  check("opening cuDNN", dnn().cudnnCreate(state_->library.address()));
+  auto state = std::make_unique<State>();
+  state->allow_tf32 = allow_tf32;
+  // (An installation whose parts do not fit each other fails here.)
+  if (dnn().cudnnCreate(state->library.address()) == CUDNN_STATUS_SUCCESS)
+    state_ = std::move(state);
 }
 CudaConvolution::~CudaConvolution() = default;
 
@@ -219,6 +239,9 @@ bool CudaConvolution::there() const { return state_ != nullptr; }
 bool CudaConvolution::run(ConvResult result, const ConvArgs& args, const Tensor& x,
                           const Tensor& weight, const Tensor& y, cudaStream_t stream) {
   if (!state_ || x.numel() == 0 || y.numel() == 0 || weight.numel() == 0) return false;
+  // (The library counts in int.)
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  if (std::max({x.numel(), y.numel(), weight.numel()}) > kMost) return false;
   const DType dtype = x.dtype();
   const cudnnHandle_t library = state_->library.get();
   check("choosing the stream", dnn().cudnnSetStream(library, stream));
@@ -226,23 +249,30 @@ bool CudaConvolution::run(ConvResult result, const ConvArgs& args, const Tensor&
                                  args.stride, args.padding, args.dilation, args.groups}];
   if (!plan.convolution.get()) {
     describe(plan, args, x, weight, y, state_->allow_tf32);
-    choose(plan, result, library);
+    choose(plan, result, math_type(dtype, state_->allow_tf32) == CUDNN_FMA_MATH, library);
   }
-  if (!plan.found) return false;
+  if (plan.algorithms.empty()) return false;
 
   const Device& device = x.device();
   const bool rounds = weight.dtype() != dtype;
   const Tensor taps = rounds ? Tensor::empty(weight.shape(), dtype, device) : weight;
   if (rounds && result != ConvResult::kWeight) device.backend().cast(weight, taps);
-  const Tensor workspace =
-      Tensor::empty({static_cast<std::int64_t>(plan.workspace)}, DType::kUint8, device);
   const double one = 1, zero = 0;
   const float narrow_one = 1, narrow_zero = 0;
   const bool wide = dtype == DType::kFloat64;
-  check("convolving",
-        convolve(plan, result, library, pointer(x), pointer(taps), pointer(y), pointer(workspace),
-                 wide ? static_cast<const void*>(&one) : &narrow_one,
-                 wide ? static_cast<const void*>(&zero) : &narrow_zero));
+  // An algorithm that turns out not to run is forgotten, and the next one is taken.
+  const auto runs = [&](const Algorithm& algorithm) {
+    const Tensor workspace =
+        Tensor::empty({static_cast<std::int64_t>(algorithm.workspace)}, DType::kUint8, device);
+    check("choosing the precision",
+          dnn().cudnnSetConvolutionMathType(plan.convolution.get(), algorithm.math));
+    return convolve(plan, algorithm, result, library, pointer(x), pointer(taps), pointer(y),
+                    pointer(workspace), wide ? static_cast<const void*>(&one) : &narrow_one,
+                    wide ? static_cast<const void*>(&zero) : &narrow_zero) == CUDNN_STATUS_SUCCESS;
+  };
+  while (!plan.algorithms.empty() && !runs(plan.algorithms.front()))
+    plan.algorithms.erase(plan.algorithms.begin());
+  if (plan.algorithms.empty()) return false;
   if (rounds && result == ConvResult::kWeight) device.backend().cast(taps, weight);
   return true;
 }
