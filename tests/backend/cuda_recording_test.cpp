@@ -16,7 +16,7 @@ namespace {
 struct FakeCuda {
   std::vector<std::string> calls;
   bool update_fails = false;
-  cudaError_t end = cudaSuccess;
+  cudaError_t end = cudaSuccess, allocate = cudaSuccess;
   std::size_t last = 0;  // handles are numbers
 };
 FakeCuda fake;
@@ -46,6 +46,11 @@ cudaError_t fake_instantiate(cudaGraphExec_t* exec, cudaGraph_t, unsigned long l
 cudaError_t fake_launch(cudaGraphExec_t, cudaStream_t) { return note("launch"); }
 cudaError_t fake_destroy_exec(cudaGraphExec_t) { return note("drop"); }
 cudaError_t fake_destroy(cudaGraph_t) { return cudaSuccess; }
+cudaError_t fake_malloc(void** memory, std::size_t) {
+  *memory = nullptr;
+  note("allocate");
+  return fake.allocate;
+}
 cudaError_t fake_free(void*) { return note("free"); }
 cudaError_t fake_last_error() { return cudaSuccess; }
 
@@ -58,6 +63,7 @@ cudaError_t fake_last_error() { return cudaSuccess; }
 #define cudaGraphLaunch fake_launch
 #define cudaGraphExecDestroy fake_destroy_exec
 #define cudaGraphDestroy fake_destroy
+#define cudaMalloc fake_malloc
 #define cudaFree fake_free
 #define cudaGetLastError fake_last_error
 #define Recording RecordingOfFakes
@@ -96,7 +102,7 @@ TEST_CASE("steps as graphs: made once, then changed", "[backend]") {
   CHECK(step_of(recording) == again);
 }
 
-TEST_CASE("steps as graphs: those that change too much are not recorded any more", "[backend]") {
+TEST_CASE("steps as graphs: where they change too much recording pauses", "[backend]") {
   fake = {};
   RecordingOfFakes recording(nullptr);
   for (int step = 0; step < 4; ++step) step_of(recording);
@@ -109,6 +115,39 @@ TEST_CASE("steps as graphs: those that change too much are not recorded any more
     REQUIRE(++steps < 20);
   }
   CHECK(steps == 8);
+  fake.update_fails = false;
+  for (steps = 1; step_of(recording).empty(); ++steps) REQUIRE(steps < 200);
+  CHECK(steps == 100);
+}
+
+TEST_CASE("steps as graphs: a change now and then stops nothing", "[backend]") {
+  fake = {};
+  RecordingOfFakes recording(nullptr);
+  for (int step = 0; step < 4; ++step) step_of(recording);
+  for (int step = 0; step < 100; ++step) {
+    fake.update_fails = step % 5 == 0;
+    REQUIRE(!step_of(recording).empty());
+  }
+}
+
+TEST_CASE("steps as graphs: where memory runs out, what is recorded starts", "[backend]") {
+  fake = {};
+  RecordingOfFakes recording(nullptr);
+  for (int step = 0; step < 4; ++step) step_of(recording);
+  fake.calls.clear();
+  recording.begin_step();
+  recording.before_launch();
+  recording.free(nullptr);
+  recording.allocate(1);
+  CHECK(fake.calls == Calls{"begin", "allocate"});
+  fake.allocate = cudaErrorMemoryAllocation;
+  CHECK(recording.allocate(1) == nullptr);
+  recording.free(nullptr);  // cached memory, at once
+  recording.end_step(true);
+  CHECK(fake.calls ==
+        Calls{"begin", "allocate", "allocate", "end", "update", "launch", "free", "free"});
+  fake.allocate = cudaErrorInvalidValue;
+  CHECK_THROWS_AS(recording.allocate(1), fovea::BackendError);
 }
 
 TEST_CASE("steps as graphs: a step that is given up is not launched", "[backend]") {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -45,7 +47,11 @@ class CudaRuntime final : public Runtime {
     recording_.emplace(stream_);
   }
   ~CudaRuntime() override {
+    choose();
     recording_.reset();
+    // (Handles first: they use the stream.)
+    convolution_.reset();
+    matmul_.reset();
     cudaStreamDestroy(stream_);
   }
   CudaRuntime(const CudaRuntime&) = delete;
@@ -60,14 +66,7 @@ class CudaRuntime final : public Runtime {
 
   MemoryHandle allocate(std::int64_t bytes) override {
     use();
-    void* memory = nullptr;
-    const cudaError_t code = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
-    if (code == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // the allocator says so
-      return 0;
-    }
-    check("allocating memory", code);
-    return reinterpret_cast<MemoryHandle>(memory);
+    return reinterpret_cast<MemoryHandle>(recording_->allocate(static_cast<std::size_t>(bytes)));
   }
   void release(MemoryHandle handle) override {
     choose();
@@ -107,6 +106,9 @@ class CudaRuntime final : public Runtime {
     FOVEA_CHECK(arguments.size() <= bytes.size(), BackendError,
                 fmt::format("cuda: {}: {} arguments, at most {} can be passed", name_of(kernel),
                             arguments.size(), bytes.size()));
+    FOVEA_CHECK(groups <= std::numeric_limits<std::int32_t>::max(), BackendError,
+                fmt::format("cuda: {}: {} groups, at most 2^31 - 1 can be launched at once",
+                            name_of(kernel), groups));
     std::transform(arguments.begin(), arguments.end(), bytes.begin(),
                    [](const Argument& argument) { return const_cast<void*>(argument.bytes); });
     check(name_of(kernel), cudaLaunchKernel(cuda_kernel(kernel, dtype, allow_tf32_),

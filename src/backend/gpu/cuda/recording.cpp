@@ -23,7 +23,7 @@ void Recording::end_step(bool complete) {
 }
 
 void Recording::before_launch() {
-  if (!in_step_ || capturing_ || given_up_ || steps_ <= kWarmUp) return;
+  if (!in_step_ || capturing_ || steps_ <= begins_after_) return;
   // (Relaxed: memory may be allocated meanwhile.)
   check("recording a step", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
   capturing_ = true;
@@ -31,6 +31,18 @@ void Recording::before_launch() {
 
 void Recording::end_stretch() {
   if (capturing_) end_capture(true);
+}
+
+void* Recording::allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t code = cudaMalloc(&memory, bytes);
+  if (code == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // the allocator says so
+    end_stretch();       // else what the allocator then frees stays taken until the step ends
+    return nullptr;
+  }
+  check("allocating memory", code);
+  return memory;
 }
 
 void Recording::free(void* memory) {
@@ -56,9 +68,14 @@ void Recording::end_capture(bool launch) {
       cudaGraphExecDestroy(stretch.graph);
       stretch.graph = nullptr;
     }
-    if (stretch.graph == nullptr) {
+    if (stretch.graph != nullptr) {
+      stretch.made = 0;
+    } else {
       check("making a graph", cudaGraphInstantiate(&stretch.graph, recorded, 0));
-      given_up_ = ++stretch.made > kMostMade;
+      if (++stretch.made > kMostMade) {
+        stretch.made = 0;
+        begins_after_ = steps_ + kPause;
+      }
     }
     check("starting a graph", cudaGraphLaunch(stretch.graph, stream_));
   }
