@@ -22,12 +22,13 @@
 #define KERNEL [[maybe_unused]] static void
 #define LARGE_KERNEL KERNEL
 #define GLOBAL
-#define LOCAL alignas(16) static  // one group runs at a time
+// One group runs at a time. The section has all of it in one place, to be poisoned.
+#define LOCAL __attribute__((section("fovea_local_memory"), aligned(16))) static
 #define SHARED
 #define FUNCTION [[maybe_unused]] static inline
 #define UNROLLED
 #define ONE_BY_ONE
-#define SYNCHRONIZE group_barrier.wait()
+#define SYNCHRONIZE synchronize({__FILE__, __LINE__})
 
 #define PLACE (work_item.place)
 #define GROUP (work_item.group)
@@ -63,8 +64,11 @@ struct WorkItem {
   int place = 0;
   Index group = 0;
 };
-inline WorkItem work_item;                    // that runs
-inline std::function<void()> let_others_run;  // until each of them has run once
+inline WorkItem work_item;  // that runs
+
+class Barrier;
+// Lets other work items run until the barrier is no longer in this generation.
+inline std::function<void(const Barrier&, int generation)> let_others_run;
 
 class Barrier {
  public:
@@ -76,13 +80,25 @@ class Barrier {
       arrived_ = 0;
       ++generation_;
     }
-    while (generation_ == mine) let_others_run();
+    if (generation_ == mine) let_others_run(*this, mine);
   }
+  // For a new group: of the last one some may have been left waiting.
+  void begin() { arrived_ = 0; }
 
  private:
   int size_, arrived_ = 0, generation_ = 0;
 };
 inline Barrier group_barrier(GROUP_SIZE);
+
+// Where a kernel synchronizes: a line of its text.
+struct Place {
+  const char* file;
+  int line;
+};
+inline bool (*is_left_out)(Place) = nullptr;  // set while tests watch barriers or take one out
+inline void synchronize(Place place) {
+  if (is_left_out == nullptr || !is_left_out(place)) group_barrier.wait();
+}
 
 // What the lanes of a warp show each other: one place is read while the other is written.
 struct Shown {
@@ -95,10 +111,8 @@ struct Warp {
   Shown shown[2];
   Shown& place() { return shown[barrier.generation() % 2]; }
 };
-inline Warp& warp() {
-  static Warp warps[GROUP_SIZE / 32];
-  return warps[work_item.place / 32];
-}
+inline Warp warps[GROUP_SIZE / 32];
+inline Warp& warp() { return warps[work_item.place / 32]; }
 inline int lane() { return work_item.place % 32; }
 
 // ldmatrix.m8n8.x4: thread 8 i + r points at row r of matrix i, and gets elements
