@@ -135,7 +135,7 @@ TEST_CASE("networks: an item has the same bits in any batch", "[models][host]") 
 }
 
 TEST_CASE("networks with default options: an item has the same bits in any batch",
-          "[models][host][long]") {
+          "[models][host][slow]") {
   for (const models::Entry& entry : models::entries()) {
     INFO(entry.name);
     check_invariance(options_of(entry.name.c_str()), std::nullopt, {{0}, {5, 2}});
