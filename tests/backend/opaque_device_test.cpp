@@ -95,6 +95,8 @@ TEST_CASE("device: what is not there is refused by name", "[backend]") {
   CHECK_THROWS_WITH(make_device("cpu:1"), Catch::Contains("no device called \"cpu:1\""));
   CHECK_THROWS_WITH(make_device("gpu"), Catch::Contains("no device called \"gpu\""));
   CHECK_THROWS_AS(make_device("cuda:99"), BackendError);
+  CHECK_THROWS_WITH(make_device("opencl", {.batch_invariant = true}),
+                    Catch::Contains("batch_invariant: only of device cpu, not of opencl"));
   CHECK_THROWS_WITH(make_device("opencl:99"), Catch::StartsWith("opencl"));
 }
 

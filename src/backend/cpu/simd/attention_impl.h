@@ -8,16 +8,22 @@
 namespace fovea::cpu::simd {
 namespace {
 
+// Of whole vectors.
+template <class T>
+inline T largest_score(const T* row, std::int64_t n) {
+  Batch<T> running = load(row);
+  for (std::int64_t i = kLanes<T>; i < n; i += kLanes<T>)
+    running = xsimd::max(running, load(row + i));
+  return horizontal_max<T>(running);
+}
+
 template <class T>
 void softmax_rows(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse) {
   using B = Batch<T>;
   const T never = -static_cast<T>(__builtin_inff());
   for (std::int64_t r = 0; r < rows; ++r) {
     T* row = map + r * n;
-    B running = load(row);
-    for (std::int64_t i = kLanes<T>; i < n; i += kLanes<T>)
-      running = xsimd::max(running, load(row + i));
-    lse[r] = horizontal_max<T>(running);
+    lse[r] = largest_score(row, n);
     // Without this a row without an allowed key would be exp(-inf + inf).
     const B top(lse[r] == never ? T{0} : lse[r]);
     B total(T{0});
@@ -41,10 +47,7 @@ void softmax_step(T* map, std::int64_t rows, std::int64_t n, T* tops, T* sums, T
   const T never = -static_cast<T>(__builtin_inff());
   for (std::int64_t r = 0; r < rows; ++r) {
     T* row = map + r * n;
-    B running = load(row);
-    for (std::int64_t i = kLanes<T>; i < n; i += kLanes<T>)
-      running = xsimd::max(running, load(row + i));
-    const T here = horizontal_max<T>(running);
+    const T here = largest_score(row, n);
     const T before = tops[r];
     // (A NaN is passed over here, and shows in the sum.)
     const T after = here > before ? here : before;
