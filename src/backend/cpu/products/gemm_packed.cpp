@@ -14,11 +14,14 @@ using simd::kPackedColumns;
 using simd::kPackedRows;
 using simd::kPanelDepth;
 
-// Packed rows of a that stay in the second-level cache while all columns of b pass.
+// One operand stays packed in the second-level cache while the other passes by in small groups,
+// which are fetched while the group before them is multiplied. Most rows of a that stay, and most
+// columns of b that stay for one thread alone:
 template <class T>
-constexpr std::int64_t kBlockRows = sizeof(T) == 4 ? 252 : 120;
-// Columns of b that a thread packs for itself at a time.
-constexpr std::int64_t kBlockColumns = 512;
+constexpr std::int64_t kStayingRows = sizeof(T) == 4 ? 264 : 120;
+constexpr std::int64_t kStayingColumns = 512;
+// Rows of a that pass by at a time.
+constexpr std::int64_t kPassingRows = 48;
 // Below so many multiply-adds, or with fewer rows, packing a costs more than it saves.
 constexpr std::int64_t kSmallWork = 1 << 17, kFewRows = 24;
 
@@ -42,53 +45,145 @@ T* packed_rows(std::int64_t rows, std::int64_t depth) {
   return kept_memory<T>(Part::kRows, round_up(rows, kPackedRows) * depth + simd::kSlack);
 }
 
-template <class S, class T>
-void pack_columns(const GemmArgs& args, const S* b, std::int64_t first, std::int64_t depth,
-                  std::int64_t columns, T* to) {
-  simd::kernels().of<S>().pack_columns(b + (args.trans_b ? first : first * args.ldb),
-                                       args.trans_b ? 1 : args.ldb, args.trans_b ? args.ldb : 1,
-                                       depth, columns, to);
+// Where element (row, term) of op(a), and (term, column) of op(b), is.
+template <class S>
+const S* a_at(const GemmArgs& args, const S* a, std::int64_t row, std::int64_t term) {
+  return args.trans_a ? a + term * args.lda + row : a + row * args.lda + term;
+}
+template <class S>
+const S* b_at(const GemmArgs& args, const S* b, std::int64_t term, std::int64_t column) {
+  return args.trans_b ? b + column * args.ldb + term : b + term * args.ldb + column;
 }
 
-// `columns(first, depth)`: packed columns of b, terms [first, first + depth).
-template <class S, class C, class Columns>
-void multiply_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
-                      const Columns& columns) {
+template <class S, class T>
+void pack_rows(const GemmArgs& args, const S* from, std::int64_t rows, std::int64_t depth, T* to) {
+  simd::kernels().of<S>().pack_rows(from, args.trans_a ? 1 : args.lda, args.trans_a ? args.lda : 1,
+                                    rows, depth, to);
+}
+template <class S, class T>
+void pack_columns(const GemmArgs& args, const S* from, std::int64_t depth, std::int64_t columns,
+                  T* to) {
+  simd::kernels().of<S>().pack_columns(from, args.trans_b ? 1 : args.ldb,
+                                       args.trans_b ? args.ldb : 1, depth, columns, to);
+}
+
+// A matrix (rows, columns) of which rows are ld elements apart in memory, or columns if transposed.
+template <class S>
+simd::Ahead ahead_of(const S* x, bool transposed, std::int64_t rows, std::int64_t columns,
+                     std::int64_t ld) {
+  constexpr std::int64_t kBytes = sizeof(S);
+  if (transposed) std::swap(rows, columns);
+  return {.x = x, .rows = rows, .bytes = columns * kBytes, .apart = ld * kBytes};
+}
+
+// Where sums of T go: c itself, or memory of their own if c is stored in fewer bits.
+template <class C>
+struct Sums {
   using T = Compute<C>;
-  constexpr bool kNarrows = !std::is_same_v<C, T>;
-  T* c;
-  std::int64_t ldc = args.ldc;
-  if constexpr (kNarrows) {
-    c = kept_memory<T>(Part::kSums, args.m * args.n);
-    ldc = args.n;
-  } else {
-    c = at.c;
+  static constexpr bool kNarrows = !std::is_same_v<C, T>;
+
+  Sums(const GemmArgs& args, C* c) : args_(args), c_(c) {
+    if constexpr (kNarrows) {
+      data = kept_memory<T>(Part::kSums, args.m * args.n);
+      ld = args.n;
+    } else {
+      data = c;
+      ld = args.ldc;
+    }
   }
+  void store() const {
+    if constexpr (kNarrows)
+      simd::kernels().of<C>().put_rows(T{1}, data, false, c_, args_.ldc, args_.m, args_.n);
+  }
+
+  T* data;
+  std::int64_t ld;
+
+ private:
+  const GemmArgs& args_;
+  C* c_;
+};
+
+// Calls body(first term, number of terms), once without any term.
+template <class Body>
+void for_stretches(std::int64_t k, const Body& body) {
   std::int64_t first = 0;
-  do {  // once without any term
-    const std::int64_t depth = std::min(kPanelDepth, args.k - first);
+  do {
+    body(first, std::min(kPanelDepth, k - first));
+    first += kPanelDepth;
+  } while (first < k);
+}
+
+// The columns of b stay. `columns(first, depth)`: packed, terms [first, first + depth).
+template <class S, class C, class Columns>
+void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
+               const Columns& columns) {
+  using T = Compute<C>;
+  const Sums<C> sums(args, at.c);
+  for_stretches(args.k, [&](std::int64_t first, std::int64_t depth) {
     const T* b = columns(first, depth);
-    for (std::int64_t row = 0; row < args.m; row += kBlockRows<T>) {
-      const std::int64_t rows = std::min(kBlockRows<T>, args.m - row);
+    for (std::int64_t row = 0; row < args.m; row += kPassingRows) {
+      const std::int64_t rows = std::min(kPassingRows, args.m - row);
       T* packed = packed_rows<T>(rows, depth);
-      simd::kernels().of<S>().pack_rows(
-          at.a + (args.trans_a ? first * args.lda + row : row * args.lda + first),
-          args.trans_a ? 1 : args.lda, args.trans_a ? args.lda : 1, rows, depth, packed);
+      pack_rows(args, a_at(args, at.a, row, first), rows, depth, packed);
+      // The next rows, or the first ones with their next terms.
+      const bool ends = row + rows == args.m;
+      const std::int64_t next = ends ? 0 : row + rows;
+      const std::int64_t term = ends ? first + depth : first;
+      const simd::Ahead ahead = ahead_of(a_at(args, at.a, next, term), args.trans_a,
+                                         std::min(kPassingRows, args.m - next),
+                                         std::min(kPanelDepth, args.k - term), args.lda);
       simd::kernels().of<T>().packed_product({.m = rows,
                                               .n = args.n,
                                               .k = depth,
                                               .a = packed,
                                               .b = b,
                                               .b_row = depth,
-                                              .c = c + row * ldc,
-                                              .ldc = ldc,
+                                              .c = sums.data + row * sums.ld,
+                                              .ldc = sums.ld,
                                               .accumulate = accumulate || first > 0,
-                                              .bias = at.bias});
+                                              .bias = at.bias,
+                                              .ahead = ahead});
     }
-    first += kPanelDepth;
-  } while (first < args.k);
-  if constexpr (kNarrows)
-    simd::kernels().of<C>().put_rows(T{1}, c, false, at.c, args.ldc, args.m, args.n);
+  });
+  sums.store();
+}
+
+// The rows of a stay, and columns of b pass by.
+template <class S, class C>
+void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulate) {
+  using T = Compute<C>;
+  const std::int64_t width =
+      2 * simd::kernels().vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  const Sums<C> sums(args, at.c);
+  for_stretches(args.k, [&](std::int64_t first, std::int64_t depth) {
+    T* a = packed_rows<T>(args.m, depth);
+    T* b = kept_memory<T>(Part::kColumns, width * depth);
+    pack_rows(args, a_at(args, at.a, 0, first), args.m, depth, a);
+    for (std::int64_t column = 0; column < args.n; column += width) {
+      const std::int64_t columns = std::min(width, args.n - column);
+      pack_columns(args, b_at(args, at.b, first, column), depth, columns, b);
+      const bool ends = column + columns == args.n;
+      const std::int64_t next = ends ? 0 : column + columns;
+      const std::int64_t term = ends ? first + depth : first;
+      const simd::Ahead ahead =
+          ahead_of(b_at(args, at.b, term, next), args.trans_b, std::min(kPanelDepth, args.k - term),
+                   std::min(width, args.n - next), args.ldb);
+      simd::kernels().of<T>().packed_product(
+          {.m = args.m,
+           .n = columns,
+           .k = depth,
+           .a = a,
+           .b = b,
+           .b_row = depth,
+           .c = sums.data + column,
+           .ldc = sums.ld,
+           .accumulate = accumulate || first > 0,
+           .bias = at.bias == nullptr ? nullptr : at.bias + column,
+           .ahead = ahead});
+    }
+  });
+  sums.store();
 }
 
 }  // namespace
@@ -113,22 +208,22 @@ void multiply_packed(const GemmArgs& args, const Operands<S, C>& at, bool accumu
                                               .bias = at.bias});
     }
   }
-  for (std::int64_t column = 0; column < args.n; column += kBlockColumns) {
+  if (args.m <= kStayingRows<T> && args.m <= args.n) return pass_columns(args, at, accumulate);
+  for (std::int64_t column = 0; column < args.n; column += kStayingColumns) {
     GemmArgs part = args;
-    part.n = std::min(kBlockColumns, args.n - column);
-    const Operands<S, C> here{at.a, at.b + (args.trans_b ? column * args.ldb : column),
+    part.n = std::min(kStayingColumns, args.n - column);
+    const Operands<S, C> here{at.a, b_at(args, at.b, 0, column),
                               at.bias == nullptr ? nullptr : at.bias + column, at.c + column};
-    multiply_columns(
-        part, here, accumulate, [&](std::int64_t first, std::int64_t depth) -> const T* {
-          T* to = kept_memory<T>(Part::kColumns, round_up(part.n, kPackedColumns) * depth);
-          pack_columns(args, here.b, first, depth, part.n, to);
-          return to;
-        });
+    pass_rows(part, here, accumulate, [&](std::int64_t first, std::int64_t depth) -> const T* {
+      T* to = kept_memory<T>(Part::kColumns, round_up(part.n, kPackedColumns) * depth);
+      pack_columns(args, b_at(args, here.b, first, 0), depth, part.n, to);
+      return to;
+    });
   }
 }
 
 bool has_many_rows(const GemmArgs& args) {
-  return args.batch == 1 && args.k > 0 && args.m >= 2 * kBlockRows<float>;
+  return args.batch == 1 && args.k > 0 && args.m >= 2 * kStayingRows<float>;
 }
 
 template <class S, class C>
@@ -145,22 +240,19 @@ void multiply_rows(ThreadPool& pool, const GemmArgs& args, const Operands<S, C>&
     const std::int64_t first = piece / groups * kPanelDepth;
     const std::int64_t depth = std::min(kPanelDepth, args.k - first);
     const std::int64_t column = piece % groups * kGroup;
-    pack_columns(args, at.b + (args.trans_b ? column * args.ldb : column), first, depth,
-                 std::min(kGroup, args.n - column), packed + first * padded + column * depth);
+    pack_columns(args, b_at(args, at.b, first, column), depth, std::min(kGroup, args.n - column),
+                 packed + first * padded + column * depth);
   });
   const std::int64_t threads = pool.threads();
-  const std::int64_t blocks = round_up(divide_up(args.m, kBlockRows<T>), threads);
+  const std::int64_t blocks = round_up(divide_up(args.m, kStayingRows<T>), threads);
   const std::int64_t rows = round_up(divide_up(args.m, blocks), kPackedRows);
   pool.run(divide_up(args.m, rows), [&](std::int64_t piece) {
     const std::int64_t row = piece * rows;
     GemmArgs part = args;
     part.m = std::min(rows, args.m - row);
-    multiply_columns(part,
-                     Operands<S, C>{at.a + (args.trans_a ? row : row * args.lda), at.b, at.bias,
-                                    at.c + row * args.ldc},
-                     false, [&](std::int64_t first, std::int64_t) -> const T* {
-                       return packed + first * padded;
-                     });
+    pass_rows(
+        part, Operands<S, C>{a_at(args, at.a, row, 0), at.b, at.bias, at.c + row * args.ldc}, false,
+        [&](std::int64_t first, std::int64_t) -> const T* { return packed + first * padded; });
   });
 }
 

@@ -103,6 +103,39 @@ inline void transpose_square(const xsimd::batch<float>* rows, float* y, std::int
 }
 #endif
 
+// The square of columns [0, kLanes) of the rows `from`, transposed, to y.
+template <class S>
+inline void transpose_whole(const S* const* from, std::int64_t offset, Compute<S>* y,
+                            std::int64_t ldy) {
+  Batch<S> square[kLanes<S>];
+  for (std::int64_t i = 0; i < kLanes<S>; ++i) square[i] = load(from[i] + offset);
+  transpose_square(square, y, ldy, kLanes<S>);
+}
+#if defined(__AVX2__) && !defined(__AVX512F__)
+template <>
+inline void transpose_whole(const float* const* from, std::int64_t offset, float* y,
+                            std::int64_t ldy) {
+  // Halves of row i and row i + 4 in one vector: what crosses the halves is done by loading.
+  for (std::int64_t half = 0; half < 8; half += 4) {
+    __m256 rows[4], pairs[4];
+    for (int i = 0; i < 4; ++i) {
+      const __m128 low = _mm_loadu_ps(from[i] + offset + half);
+      const __m128 high = _mm_loadu_ps(from[i + 4] + offset + half);
+      rows[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+    }
+    for (int i = 0; i < 4; i += 2) {
+      pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+      pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      float* to = y + (half + 2 * i) * ldy;
+      _mm256_storeu_ps(to, _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44));
+      _mm256_storeu_ps(to + ldy, _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE));
+    }
+  }
+}
+#endif
+
 // row(i): the address of row i, or null for zeros.
 template <class S, class Row>
 inline void transpose_rows(const Row& row, Compute<S>* y, std::int64_t ldy, std::int64_t rows,
@@ -110,8 +143,15 @@ inline void transpose_rows(const Row& row, Compute<S>* y, std::int64_t ldy, std:
   using B = Batch<S>;
   for (std::int64_t r = 0; r < ldy; r += kLanes<S>) {
     const S* from[kLanes<S>];
-    for (std::int64_t i = 0; i < kLanes<S>; ++i) from[i] = r + i < rows ? row(r + i) : nullptr;
-    for (std::int64_t c = 0; c < n; c += kLanes<S>) {
+    bool whole = true;
+    for (std::int64_t i = 0; i < kLanes<S>; ++i) {
+      from[i] = r + i < rows ? row(r + i) : nullptr;
+      whole = whole && from[i] != nullptr;
+    }
+    std::int64_t c = 0;
+    for (; whole && c + kLanes<S> <= n; c += kLanes<S>)
+      transpose_whole<S>(from, c, y + c * ldy + r, ldy);
+    for (; c < n; c += kLanes<S>) {
       const std::int64_t columns = n - c < kLanes<S> ? n - c : kLanes<S>;
       B square[kLanes<S>];
       for (std::int64_t i = 0; i < kLanes<S>; ++i) {

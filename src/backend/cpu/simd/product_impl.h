@@ -169,20 +169,43 @@ void product(const Product<T>& p) {
   }
 }
 
+// Rows that lie along memory, a few terms at a time through all of them: a line of memory is read
+// once, even where terms are a power of two apart and would compete for few lines of the cache.
+template <class S>
+inline void pack_adjacent_rows(const S* x, std::int64_t column, std::int64_t rows, std::int64_t k,
+                               Compute<S>* to) {
+  constexpr std::int64_t kRows = kTileRows<Compute<S>>;
+  constexpr std::int64_t kTerms = 4;
+  for (std::int64_t i = 0; i < k; i += kTerms) {
+    const std::int64_t end = i + kTerms < k ? i + kTerms : k;
+    for (std::int64_t first = 0; first < rows; first += kRows) {
+      const std::int64_t here = rows - first < kRows ? rows - first : kRows;
+      for (std::int64_t term = i; term < end; ++term) {
+        const S* from = x + first + term * column;
+        Compute<S>* at = to + first * k + term * kRows;
+        if (kLanes<S> >= kRows && rows - first >= kLanes<S> && term + 1 < k) {
+          // What is too much of it is overwritten by the next term.
+          Batch<S>(load(from)).store_unaligned(at);
+        } else {
+          for (std::int64_t r = 0; r < here; ++r) at[r] = value_of(from[r]);
+        }
+      }
+    }
+  }
+}
+
 template <class S>
 void pack_rows(const S* x, std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t k,
                Compute<S>* to) {
   constexpr std::int64_t kRows = kTileRows<Compute<S>>;
-  // A whole vector may be written then: what is too much of it is overwritten by the next term.
-  constexpr bool kVectors = kLanes<S> >= kRows;
+  if (row == 1) return pack_adjacent_rows(x, column, rows, k, to);
   for (std::int64_t first = 0; first < rows; first += kRows, to += kRows * k) {
     const S* from = x + first * row;
     const std::int64_t here = rows - first < kRows ? rows - first : kRows;
-    if (kVectors && column == 1) {
-      transpose_rows<S>([=](std::int64_t i) { return from + i * row; }, to, kRows, here, k);
-    } else if (kVectors && row == 1 && rows - first >= kLanes<S>) {
-      for (std::int64_t i = 0; i < k; ++i)
-        Batch<S>(load(from + i * column)).store_unaligned(to + i * kRows);
+    if (kLanes<S> >= kRows && column == 1) {
+      // Writes whole vectors too, with the last row once more behind it.
+      transpose_rows<S>([=](std::int64_t i) { return from + (i < here ? i : here - 1) * row; }, to,
+                        kRows, kLanes<S>, k);
     } else {
       for (std::int64_t i = 0; i < k; ++i) {
         for (std::int64_t r = 0; r < here; ++r)
@@ -215,9 +238,33 @@ void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_
   }
 }
 
+// Fetches memory, a share of its lines before each tile of a product.
+class Fetching {
+ public:
+  inline Fetching(const Ahead& ahead, std::int64_t tiles) : ahead_(ahead), left_(ahead.rows) {
+    const std::int64_t lines = (ahead.bytes + kLine - 1) / kLine * ahead.rows;
+    share_ = tiles > 0 ? (lines + tiles - 1) / tiles : 0;
+  }
+  inline void go_on() {
+    for (std::int64_t i = 0; i < share_ && left_ > 0; ++i) {
+      __builtin_prefetch(static_cast<const char*>(ahead_.x) + byte_, 0, 2);  // second level
+      byte_ += kLine;
+      if (byte_ < ahead_.bytes) continue;
+      byte_ = 0;
+      ahead_.x = static_cast<const char*>(ahead_.x) + ahead_.apart;
+      --left_;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64;
+  Ahead ahead_;
+  std::int64_t left_, share_, byte_ = 0;
+};
+
 template <class T, int kWide>
 inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,
-                         std::int64_t columns) {
+                         std::int64_t columns, Fetching& fetching) {
   constexpr int kRows = kTileRows<T>;
   constexpr std::int64_t kPair = kPanelColumns<T>;
   const T* b = p.b + j * p.b_row;
@@ -225,6 +272,7 @@ inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,
     const std::int64_t rows = p.m - i < kRows ? p.m - i : kRows;
     const T* a = p.a + i * (packed_rows ? p.k : p.a_row);
     T* c = p.c + i * p.ldc + j;
+    fetching.go_on();
     if (packed_rows && rows == kRows) {
       tile<true, T, kRows, kWide>(p, a, b, kPair, c, columns, addend_of(p, c, j));
     } else {
@@ -241,13 +289,14 @@ void packed_product(const Product<T>& given) {
     p.a_row = 1;
     p.a_column = kTileRows<T>;
   }
-  constexpr std::int64_t kPair = kPanelColumns<T>;
+  constexpr std::int64_t kPair = kPanelColumns<T>, kRows = kTileRows<T>;
+  Fetching fetching(p.ahead, (p.m + kRows - 1) / kRows * ((p.n + kPair - 1) / kPair));
   for (std::int64_t j = 0; j < p.n; j += kPair) {
     const std::int64_t columns = p.n - j < kPair ? p.n - j : kPair;
     if (columns > kLanes<T>) {
-      packed_panel<T, 2>(p, packed_rows, j, columns);
+      packed_panel<T, 2>(p, packed_rows, j, columns, fetching);
     } else {
-      packed_panel<T, 1>(p, packed_rows, j, columns);
+      packed_panel<T, 1>(p, packed_rows, j, columns, fetching);
     }
   }
 }

@@ -27,6 +27,13 @@ inline bool goes_past_caches(std::int64_t bytes, const void* start, std::int64_t
 /// zeros.
 enum class Omitted { kNothing, kResultsAbove, kTermsAbove, kTermsBelow };
 
+/// Memory to be fetched into the caches while something is computed: `rows` stretches of `bytes`,
+/// `apart` bytes from each other.
+struct Ahead {
+  const void* x = nullptr;
+  std::int64_t rows = 0, bytes = 0, apart = 0;
+};
+
 /// c (m, n) = alpha a b, or c += alpha a b. a (m, k) and b (k, n) may have any strides, so either
 /// may be stored transposed; rows of c are ldc elements apart. Meant for operands that fit into the
 /// second-level cache; the columns of b are better next to each other.
@@ -43,6 +50,7 @@ struct Product {
   bool accumulate = false;
   Omitted omitted = Omitted::kNothing;
   const T* bias = nullptr;  // (n), added to every row unless c is
+  Ahead ahead = {};         // of packed_product
 };
 
 /// Terms of a product that are added up in registers: c takes in one such sum after the other, so
