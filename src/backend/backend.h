@@ -34,6 +34,10 @@ class Backend {
   /// Seconds between two moments; waits for the later one.
   virtual double seconds_between(const Moment& begin, const Moment& end) const;
 
+  /// True where attention() of two maps writes AttentionResults::map_results, if wanted, and its
+  /// backward pass is faster by them.
+  virtual bool keeps_map_results(const AttentionArgs& /*args*/) const { return false; }
+
 #define FOVEA_PRIMITIVE(kernel, parameters, arguments) virtual void kernel parameters const = 0;
 #define FOVEA_FUSED(kernel, parameters, arguments) virtual void kernel parameters const;
 #include "backend/kernels.def"

@@ -125,6 +125,9 @@ struct AttentionArgs {
   bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
 
   bool two_maps() const { return !q2.head_offsets.empty(); }
+  /// True where a map is larger than what a kernel has of it at a time (the host's blocks).
+  bool is_long() const { return keys > kBlockKeys; }
+  static constexpr std::int64_t kBlockKeys = 224;
 };
 
 /// Both streams live in q and k. mask: (batch, keys) uint8 or undefined. Of two maps c1, c2:
@@ -133,10 +136,15 @@ struct AttentionInputs {
   Tensor q, k, v, mask = {};
   Tensor c1 = {}, c2 = {};
 };
-/// out, what the forward pass gave, spares a kernel the sums of the upstream gradient over all keys;
-/// it may be undefined.
+/// map_results: of two maps what each alone gives, (2, batch, queries, heads v.dim); see
+/// Backend::keeps_map_results().
+struct AttentionResults {
+  Tensor out, lse, map_results = {};
+};
+/// map_results spares a kernel the sums of the upstream gradient over all keys; of one map it is
+/// the result itself. It may be undefined.
 struct AttentionUpstream {
-  Tensor lse, dout, out = {};
+  Tensor lse, dout, map_results = {};
 };
 /// Laid out as what they are gradients of; q, k and v may be one tensor. See AttentionArgs::add.
 struct AttentionGradients {
@@ -211,6 +219,9 @@ struct LinearAttentionArgs {
                     // the heads cover them
 
   bool two_maps() const { return !q2.head_offsets.empty(); }
+  /// True where a map is larger than what a kernel has of it at a time (the host's blocks).
+  bool is_long() const { return keys > kBlockKeys; }
+  static constexpr std::int64_t kBlockKeys = 224;
 };
 
 /// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter; of a norm weight:

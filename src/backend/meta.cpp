@@ -14,6 +14,10 @@ void ignore(const Arguments&...) {}
 class MetaBackend final : public Backend {
  public:
   std::string name() const override { return "meta"; }
+  // As the host does.
+  bool keeps_map_results(const AttentionArgs& args) const override {
+    return args.two_maps() && args.is_long();
+  }
 
 #define FOVEA_KERNEL(kernel, parameters, arguments) \
   void kernel parameters const override { ignore arguments; }

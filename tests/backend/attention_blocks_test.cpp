@@ -56,8 +56,8 @@ Results attend(const Device& device, const Shapes& s, bool causal, double size, 
   Results r{Tensor::empty_like(dout),
             Tensor::empty({1, s.heads, s.queries}, compute_dtype(dtype), device),
             Tensor::empty_like(in.q), Tensor::empty_like(in.k), Tensor::empty_like(in.v)};
-  device.backend().attention(args, in, r.out, r.lse);
-  device.backend().attention_backward(args, in, {.lse = r.lse, .dout = dout, .out = r.out},
+  device.backend().attention(args, in, {.out = r.out, .lse = r.lse});
+  device.backend().attention_backward(args, in, {.lse = r.lse, .dout = dout, .map_results = r.out},
                                       {.q = r.dq, .k = r.dk, .v = r.dv});
   return r;
 }

@@ -73,7 +73,7 @@ FusedCase forward(const AttentionOf& a) {
           [=](const Backend& b, Operands& o) -> Outputs {
             const Tensor out = o.to_x(out_shape(a));
             const Tensor lse = o.to_c(lse_shape(a));
-            b.attention(args_of(a), inputs_of(a, o), out, lse);
+            b.attention(args_of(a), inputs_of(a, o), {.out = out, .lse = lse});
             // (-inf - -inf is no number.)
             const Tensor finite = Tensor::empty_like(lse);
             b.unary(UnaryOp::kClamp, {-1e4, 1e4}, lse, finite);
@@ -83,24 +83,27 @@ FusedCase forward(const AttentionOf& a) {
 }
 
 FusedCase backward(const AttentionOf& a) {
-  return {"attention_backward", a.name, true,
-          [=](const Backend& b, Operands& o) -> Outputs {
-            const AttentionInputs in = inputs_of(a, o);
-            const Tensor lse = o.to_c(lse_shape(a));
-            const Tensor out = o.to_x(out_shape(a));
-            cpu().backend().attention(args_of(a), in, out, lse);
-            const AttentionGradients to{.q = o.x(in.q.shape()),
-                                        .k = o.x(in.k.shape()),
-                                        .v = o.x(in.v.shape()),
-                                        .c1 = a.two_maps ? o.to_x(in.c1.shape()) : Tensor(),
-                                        .c2 = a.two_maps ? o.to_x(in.c2.shape()) : Tensor()};
-            const AttentionUpstream upstream{
-                .lse = lse, .dout = o.x(out_shape(a)), .out = a.tells_out ? out : Tensor()};
-            b.attention_backward(args_of(a), in, upstream, to);
-            if (!a.two_maps) return {to.q, to.k, to.v};
-            return {to.q, to.k, to.v, to.c1, to.c2};
-          },
-          a.large()};
+  return {
+      "attention_backward", a.name, true,
+      [=](const Backend& b, Operands& o) -> Outputs {
+        const AttentionInputs in = inputs_of(a, o);
+        const Tensor lse = o.to_c(lse_shape(a));
+        const Tensor out = o.to_x(out_shape(a));
+        const Tensor results = a.tells_out && a.two_maps ? o.to_x({2, out.numel()}) : Tensor();
+        cpu().backend().attention(args_of(a), in, {.out = out, .lse = lse, .map_results = results});
+        const AttentionGradients to{.q = o.x(in.q.shape()),
+                                    .k = o.x(in.k.shape()),
+                                    .v = o.x(in.v.shape()),
+                                    .c1 = a.two_maps ? o.to_x(in.c1.shape()) : Tensor(),
+                                    .c2 = a.two_maps ? o.to_x(in.c2.shape()) : Tensor()};
+        const AttentionUpstream upstream{.lse = lse,
+                                         .dout = o.x(out_shape(a)),
+                                         .map_results = !a.tells_out || a.two_maps ? results : out};
+        b.attention_backward(args_of(a), in, upstream, to);
+        if (!a.two_maps) return {to.q, to.k, to.v};
+        return {to.q, to.k, to.v, to.c1, to.c2};
+      },
+      a.large()};
 }
 
 struct LinearOf {
@@ -412,6 +415,13 @@ std::vector<FusedCase> cases_of_attention() {
         .shares = true},
         AttentionOf{.name = "blocks", .queries = 400, .keys = 470},
         AttentionOf{.name = "blocks, out", .queries = 130, .keys = 470, .tells_out = true},
+        AttentionOf{.name = "blocks, two maps, out",
+        .two_maps = true,
+        .masked = true,
+        .shares = true,
+        .queries = 130,
+        .keys = 470,
+        .tells_out = true},
         AttentionOf{.name = "blocks, masked",
         .masked = true,
         .queries = 100,

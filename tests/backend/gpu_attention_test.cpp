@@ -81,7 +81,7 @@ FusedCase sized_case(const Sized& a) {
   return {"attention and back", a.name, true, [=](const Backend& b, Operands& o) {
             const SizedCall call = call_of(a, o);
             const auto& [args, in, out, lse] = call;
-            b.attention(args, in, out, lse);
+            b.attention(args, in, {.out = out, .lse = lse});
             const Tensor finite = Tensor::empty_like(lse);  // (-inf - -inf is no number)
             b.unary(UnaryOp::kClamp, {-1e4, 1e4}, lse, finite);
             const AttentionGradients to{.q = o.x(in.q.shape()),

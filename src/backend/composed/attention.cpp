@@ -55,15 +55,15 @@ void backward_of(const Stream& stream, const AttentionArgs& args, const Tensor& 
 
 }  // namespace
 
-void Backend::attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
-                        const Tensor& lse) const {
-  if (out.numel() == 0) return;
+void Backend::attention(const AttentionArgs& args, const AttentionInputs& in,
+                        const AttentionResults& to) const {
+  if (to.out.numel() == 0) return;
   const std::vector<Stream> streams = streams_of(args, in);
   const Tensor result =
       head_product(fused(streams), false, take_heads(in.v, args.v, args.batch, args.keys), false);
-  write(permuted(result, {0, 2, 1, 3}), out);
+  write(permuted(result, {0, 2, 1, 3}), to.out);
   const auto maps = static_cast<std::int64_t>(streams.size());
-  const Tensor all = lse.alias({maps, lse.numel() / maps});
+  const Tensor all = to.lse.alias({maps, to.lse.numel() / maps});
   for (std::int64_t i = 0; i < maps; ++i)
     write(streams[static_cast<std::size_t>(i)].lse, all.rows(i, i + 1));
 }

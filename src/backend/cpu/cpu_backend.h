@@ -18,6 +18,7 @@ T* optional(const Tensor& tensor) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(int threads, bool batch_invariant);
+  bool keeps_map_results(const AttentionArgs& args) const override;
   std::string name() const override { return "cpu"; }
   std::string description() const override;
   int threads() const { return pool_.threads(); }

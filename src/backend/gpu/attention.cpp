@@ -54,11 +54,11 @@ bool adds_apart(const AttentionArgs& args, const AttentionGradients& to) {
 
 }  // namespace
 
-void GpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
-                           const Tensor& lse) const {
-  if (!is_covered(args)) return Backend::attention(args, in, out, lse);
+void GpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in,
+                           const AttentionResults& to) const {
+  if (!is_covered(args)) return Backend::attention(args, in, to);
   const AttentionCall call(args, in);
-  launch_attention(Kernel::attention, call, args.queries, out, lse);
+  launch_attention(Kernel::attention, call, args.queries, to.out, to.lse);
 }
 
 void GpuBackend::attention_backward(const AttentionArgs& args, const AttentionInputs& in,

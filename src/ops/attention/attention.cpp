@@ -68,7 +68,7 @@ Tensor attention(const HeadView& queries, const HeadView& keys, const HeadView& 
   const Tensor lse = Tensor::empty({args.batch, args.heads, args.queries},
                                    compute_dtype(q.x.dtype()), q.x.device());
   const AttentionInputs given{.q = q.x, .k = k.x, .v = v.x, .mask = options.key_mask};
-  backend(q.x).attention(args, given, out, lse);
+  backend(q.x).attention(args, given, {.out = out, .lse = lse});
   for (const Tensor& input : inputs) op.keep(input);
   op.keep(given.mask);
   const Tensor result = op.keep_result(out);
@@ -76,7 +76,7 @@ Tensor attention(const HeadView& queries, const HeadView& keys, const HeadView& 
   op.macs(scores * (q.dim + v.dim), scores * q.dim);
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, args.add, in);
-    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout, .out = result},
+    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout, .map_results = result},
                                      {.q = gradients.gradient_of(given.q),
                                       .k = gradients.gradient_of(given.k),
                                       .v = gradients.gradient_of(given.v)});
@@ -117,7 +117,10 @@ Tensor two_map_attention(const HeadView& queries1, const HeadView& keys1, const 
                                    compute_dtype(q1.x.dtype()), q1.x.device());
   const AttentionInputs given{
       .q = q1.x, .k = k1.x, .v = v.x, .mask = options.key_mask, .c1 = c1, .c2 = c2};
-  backend(q1.x).attention(args, given, out, lse);
+  const Tensor map_results = op.records() && backend(out).keeps_map_results(args)
+                                 ? Tensor::empty({2, out.numel()}, out.dtype(), out.device())
+                                 : Tensor();
+  backend(out).attention(args, given, {.out = out, .lse = lse, .map_results = map_results});
   for (const Tensor& input : inputs) op.keep(input);
   op.keep(given.mask);
   const std::int64_t scores = args.batch * args.heads * args.queries * args.keys;
@@ -127,7 +130,8 @@ Tensor two_map_attention(const HeadView& queries1, const HeadView& keys1, const 
     ViewGradients gradients(viewed, args.add, in);
     Tensor dc1 = in.wanted(views) ? Tensor::empty_like(c1) : Tensor();
     Tensor dc2 = in.wanted(views + 1) ? Tensor::empty_like(c2) : Tensor();
-    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout},
+    backend(dout).attention_backward(args, given,
+                                     {.lse = lse, .dout = dout, .map_results = map_results},
                                      {.q = gradients.gradient_of(given.q),
                                       .k = gradients.gradient_of(given.k),
                                       .v = gradients.gradient_of(given.v),

@@ -32,8 +32,8 @@ class Forward : public AttentionBlocks<S> {
   // Of an item's head.
   std::int64_t pieces() const { return divide_up(args_.queries, kPieceQueries); }
 
-  void run(Pair at, std::int64_t piece, const AttentionInputs& in, const S* const* c, S* out,
-           C* lse) const {
+  void run(Pair at, std::int64_t piece, const AttentionInputs& in, const S* const* c,
+           const AttentionResults& to) const {
     const Span queries{piece * kPieceQueries,
                        std::min(kPieceQueries, args_.queries - piece * kPieceQueries)};
     const State state(*this, queries.count, in.q);
@@ -49,7 +49,7 @@ class Forward : public AttentionBlocks<S> {
       if (i > 0 && keys.first >= seen) break;
       add_keys(at, queries, keys, i, in, c, state);
     }
-    finish(at, queries, c, out, lse, state);
+    finish(at, queries, c, to, state);
   }
 
  private:
@@ -132,52 +132,58 @@ class Forward : public AttentionBlocks<S> {
         add(state.map[s], state.results[s]);
       }
       if (!joins()) continue;
-      weights(at, rows, first, c, state);
+      for (const Stream& stream : streams_) {
+        const std::size_t s = stream.index;
+        coefficients(c[s], at, rows, state.scales[s]);
+        for (std::int64_t r = 0; r < rows.count; ++r)
+          state.scales[s][r] /= divisor(state, s, first + r);
+      }
       kernels_.combine_rows(state.scales[0], state.map[0], state.scales[1], state.map[1],
                             state.map[0], rows.count, ld);
       add(state.map[0], state.results[0]);
     }
   }
 
-  // What the sums of each map are multiplied by: c / sum of weights, which is 0 where nothing is
-  // allowed.
-  void weights(Pair at, const Span& rows, std::int64_t first, const S* const* c,
-               const State& state) const {
-    for (const Stream& stream : streams_) {
-      const std::size_t s = stream.index;
-      if (two_maps()) {
-        coefficients(c[s], at, rows, state.scales[s]);
-      } else {
-        std::fill_n(state.scales[s], rows.count, C{1});
-      }
-      for (std::int64_t r = 0; r < rows.count; ++r) {
-        const C sum = state.sums[s][first + r];
-        state.scales[s][r] /= sum == C{0} ? C{1} : sum;
-      }
-    }
+  // The sum of a query's weights, or 1 where nothing is allowed.
+  static C divisor(const State& state, std::size_t s, std::int64_t query) {
+    const C sum = state.sums[s][query];
+    return sum == C{0} ? C{1} : sum;
   }
 
-  void finish(Pair at, const Span& queries, const S* const* c, S* out, C* lse,
+  void finish(Pair at, const Span& queries, const S* const* c, const AttentionResults& to,
               const State& state) const {
     const std::int64_t width = args_.v.dim;
     for (std::int64_t first = 0; first < queries.count; first += rows_) {
       const Span rows{queries.first + first, std::min(rows_, queries.count - first)};
-      C* results = state.results[0] + first * width;
-      if (!joins()) {
-        weights(at, rows, first, c, state);
-        kernels_.scale_rows(state.scales[0], results, rows.count, width);
-        if (two_maps()) {
-          C* others = state.results[1] + first * width;
-          kernels_.scale_rows(state.scales[1], others, rows.count, width);
-          kernels_.axpy(C{1}, others, results, rows.count * width);
-        }
+      for (const Stream& stream : streams_) {
+        if (joins()) break;
+        const std::size_t s = stream.index;
+        C* results = state.results[s] + first * width;
+        for (std::int64_t r = 0; r < rows.count; ++r)
+          state.scales[s][r] = C{1} / divisor(state, s, first + r);
+        kernels_.scale_rows(state.scales[s], results, rows.count, width);
+        if (!two_maps()) continue;
+        if (to.map_results.defined())
+          put(results, at, rows,
+              to.map_results.template data<S>() + static_cast<std::int64_t>(s) * to.out.numel());
+        coefficients(c[s], at, rows, state.scales[s]);
+        kernels_.scale_rows(state.scales[s], results, rows.count, width);
+        if (s > 0)
+          kernels_.axpy(C{1}, results, state.results[0] + first * width, rows.count * width);
       }
-      simd::kernels().of<S>().put_rows(C{1}, results, false, out + place(at, rows.first) * width,
-                                       args_.heads * width, rows.count, width);
+      put(state.results[0] + first * width, at, rows, to.out.template data<S>());
     }
     for (const Stream& stream : streams_)
       kernels_.log_sums(state.tops[stream.index], state.sums[stream.index],
-                        lse + row(stream.index, at, queries.first), queries.count);
+                        to.lse.template data<C>() + row(stream.index, at, queries.first),
+                        queries.count);
+  }
+
+  // Results of a block of queries, (rows, width), to their places.
+  void put(const C* results, Pair at, const Span& rows, S* to) const {
+    const std::int64_t width = args_.v.dim;
+    simd::kernels().of<S>().put_rows(C{1}, results, false, to + place(at, rows.first) * width,
+                                     args_.heads * width, rows.count, width);
   }
 
   std::int64_t rows_;  // queries of a block
@@ -185,8 +191,12 @@ class Forward : public AttentionBlocks<S> {
 
 }  // namespace
 
-void CpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
-                           const Tensor& lse) const {
+bool CpuBackend::keeps_map_results(const AttentionArgs& args) const {
+  return args.two_maps() && args.is_long();
+}
+
+void CpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in,
+                           const AttentionResults& to) const {
   if (args.batch == 0 || args.queries == 0) return;
   dispatch_stored("attention", in.q.dtype(), [&]<class S>(S) {
     const Problems<Forward<S>> problems(args, in.mask);
@@ -194,7 +204,7 @@ void CpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in,
     const std::int64_t pieces = problems.of_item(0).pieces();
     pool_.run(args.batch * args.heads * pieces, [&](std::int64_t i) {
       const Pair at{i / pieces / args.heads, i / pieces % args.heads};
-      problems.of_item(at.item).run(at, i % pieces, in, c, out.data<S>(), lse.data<Compute<S>>());
+      problems.of_item(at.item).run(at, i % pieces, in, c, to);
     });
   });
 }

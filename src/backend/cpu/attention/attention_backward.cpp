@@ -46,7 +46,7 @@ struct Shared {
   explicit Shared(std::int64_t blocks) : turns(blocks) {}
   Turns turns;
   C* query_gradients[2] = {};  // (queries, dim) in the compute type, or null: the tensor itself
-  C* dots[2] = {};             // (queries), or null: of one block of keys, or of the output
+  C* dots[2] = {};             // (queries), or null: of one block of keys, or of map_results
 };
 
 template <class S>
@@ -77,7 +77,7 @@ class Backward : public AttentionBlocks<S> {
   std::int64_t groups_of_dots() const { return divide_up(query_blocks(), kGroup); }
   // Sums over all keys have to be known before the first block of them.
   bool needs_dots(const Call& call) const {
-    return key_blocks() > 1 && (two_maps() || !call.upstream.out.defined());
+    return key_blocks() > 1 && !call.upstream.map_results.defined();
   }
 
   void run(Pair at, std::int64_t piece, const Call& call, Shared<C>& shared) const {
@@ -274,7 +274,7 @@ class Backward : public AttentionBlocks<S> {
     shared.turns.pass_on(block);
   }
 
-  // sum over keys of P dA, which is dA of the output: of one map dy . out.
+  // sum over keys of P dA, which is dy . (P v).
   const C* dots_of(const Stream& stream, Pair at, const Span& rows, std::int64_t ld,
                    const Call& call, const Shared<C>& shared, const State& state) const {
     const std::size_t s = stream.index;
@@ -284,8 +284,10 @@ class Backward : public AttentionBlocks<S> {
     } else {
       const std::int64_t width = args_.v.dim;
       simd::kernels().of<S>().take_rows(
-          call.upstream.out.template data<S>() + place(at, rows.first) * width, args_.heads * width,
-          state.out, rows.count, width);
+          call.upstream.map_results.template data<S>() +
+              static_cast<std::int64_t>(s) * call.upstream.dout.numel() +
+              place(at, rows.first) * width,
+          args_.heads * width, state.out, rows.count, width);
       kernels_.row_dots(state.dy, width, state.out, width, rows.count, width, state.dots[s]);
     }
     return state.dots[s];

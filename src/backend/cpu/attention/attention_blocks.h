@@ -15,9 +15,9 @@
 
 namespace fovea::cpu {
 
-/// Whole panels of every set of vectors; 14 lines of float, so that a column of a block lies in
-/// half of the sets of the first-level cache.
-inline constexpr std::int64_t kBlockKeys = 224;
+/// 224: whole panels of every set of vectors; 14 lines of float, so that a column of a block lies
+/// in half of the sets of the first-level cache.
+inline constexpr std::int64_t kBlockKeys = AttentionArgs::kBlockKeys;
 
 /// Queries of a block; fewer where more lies in the cache, or keys above the diagonal are left out.
 inline std::int64_t block_queries(const AttentionArgs& args, bool backward) {
