@@ -38,7 +38,8 @@ TEST_CASE("forecast: a table that says what it rests on", "[cli]") {
   REQUIRE(result.code == 0);
   for (const char* part : {"ranks", "efficiency", "\n64 ", " 512 ", "measured, median of",
                            "400 Gbit/s a rank", "behind 50 % of the backward pass",
-                           "mpirun -n 64 fovea train, --set train.grad_accum_steps=128"}) {
+                           "mpirun -n 64 fovea train EXPERIMENT.json --set "
+                           "train.grad_accum_steps=128"}) {
     INFO(part);
     CHECK(result.out.find(part) != std::string::npos);
   }

@@ -64,7 +64,8 @@ std::string assumptions(const StepCosts& costs, const ForecastSettings& settings
   return text;
 }
 
-std::string warnings(const StepCosts& costs, const std::vector<RanksForecast>& rows) {
+std::string warnings(const StepCosts& costs, const ForecastSettings& settings,
+                     const std::vector<RanksForecast>& rows) {
   const RanksForecast& last = rows.back();
   std::string text;
   const auto worst = std::ranges::max_element(rows, {}, &RanksForecast::memory_bytes);
@@ -83,11 +84,12 @@ std::string warnings(const StepCosts& costs, const std::vector<RanksForecast>& r
       "data, assumed to come as fast: {} samples/s in all, {} a rank, {}/s as tensors\n",
       rate(last.samples_per_s), rate(each),
       bytes_of(each * static_cast<double>(costs.sample_bytes)));
-  if (last.ranks > 1) {
+  if (last.ranks > 1 && settings.sum == SumKind::kOrdered) {  // (fovea train has no rings)
     text += fmt::format(
-        "to run the last row: mpirun -n {} fovea train, --set "
-        "train.grad_accum_steps={}\n",
-        last.ranks, last.micro_batches);
+        "to run the last row: mpirun -n {} fovea train EXPERIMENT.json --set "
+        "train.grad_accum_steps={}{}\n",
+        last.ranks, last.micro_batches,
+        settings.zero && !costs.shared_update ? " --set train.shard_optimizer=true" : "");
   }
   return text;
 }
@@ -109,7 +111,8 @@ std::string to_text(const StepCosts& costs, const ForecastSettings& settings,
   return fmt::format(
       "{}\none micro-batch of {}: forward {}, backward {}; update {} a step\ntime, {}\n{}{}",
       plain_table(table), costs.batch_size, ms(costs.forward_s), ms(costs.backward_s),
-      ms(costs.update_s), costs.time_from, assumptions(costs, settings), warnings(costs, rows));
+      ms(costs.update_s), costs.time_from, assumptions(costs, settings),
+      warnings(costs, settings, rows));
 }
 
 Value to_json(const Experiment& e, const StepCosts& costs, const ForecastSettings& settings,

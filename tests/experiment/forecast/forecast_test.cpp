@@ -236,6 +236,13 @@ TEST_CASE("forecast: a step is measured, or calculated for a card", "[forecast]"
   CHECK(json.at("rows").at(1).at("grad_accum_steps").as_int() == 4);
   CHECK(json.at("card_bytes").is_null());
   const std::string text = experiment::to_text(measured, here, rows);
-  CHECK(text.find("mpirun -n 2 fovea train, --set train.grad_accum_steps=4") != text.npos);
+  const std::string run = "mpirun -n 2 fovea train EXPERIMENT.json --set train.grad_accum_steps=4";
+  CHECK(text.find(run + "\n") != text.npos);
+  ForecastSettings other = here;
+  other.zero = true;
+  CHECK(experiment::to_text(measured, other, rows)
+            .find(run + " --set train.shard_optimizer=true\n") != text.npos);
+  other.sum = experiment::SumKind::kRing;
+  CHECK(experiment::to_text(measured, other, rows).find("mpirun") == text.npos);
   CHECK(text.find("measured, median") != text.npos);
 }
