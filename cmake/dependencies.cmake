@@ -44,14 +44,14 @@ target_link_libraries(fovea_xtensor_blas INTERFACE fovea_xtensor PkgConfig::OPEN
 target_include_directories(fovea_xtensor_blas SYSTEM INTERFACE ${XTENSOR_BLAS_INCLUDE_DIR})
 
 add_library(fovea_onednn INTERFACE)
-if(OpenMP_CXX_FOUND AND DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
-  set(FOVEA_ONEDNN ON)
+if(FOVEA_ONEDNN_WANTED AND OpenMP_CXX_FOUND AND DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+  set(FOVEA_ONEDNN_FOUND ON)
   target_link_libraries(fovea_onednn INTERFACE ${DNNL_LIBRARY} $<LINK_ONLY:OpenMP::OpenMP_CXX>)
   target_include_directories(fovea_onednn SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
 else()
-  set(FOVEA_ONEDNN OFF)
+  set(FOVEA_ONEDNN_FOUND OFF)
 endif()
-message(STATUS "oneDNN: ${FOVEA_ONEDNN}")
+message(STATUS "oneDNN: ${FOVEA_ONEDNN_FOUND}")
 
 # (Other libraries of the same interface have another upsampling.)
 add_library(fovea_jpeg INTERFACE)
