@@ -1,10 +1,10 @@
 #include "backend/cpu/conv/onednn_conv.h"
 
 #include "backend/cpu/products/onednn_primitive.h"
+#include "base/recent_table.h"
 
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 
 namespace fovea::cpu::onednn {
 namespace {
@@ -31,7 +31,7 @@ struct Hash {
                                       g.c_out};
     for (const Axes& axes : {g.in, g.out, g.kernel, g.stride, g.padding, g.dilation})
       numbers.insert(numbers.end(), axes.begin(), axes.end());
-    return hash_of(numbers);
+    return HashOfNumbers{}(numbers);
   }
 };
 
@@ -273,11 +273,8 @@ void Convolution::run(const void* x, const void* packed, const float* bias, cons
 }
 
 const Convolution& convolution(const ConvPart& part) {
-  thread_local std::unordered_map<ConvPart, Convolution, Hash> made;
-  const auto found = made.find(part);
-  if (found != made.end()) return found->second;
-  return make_checked(
-      [&]() -> const Convolution& { return made.try_emplace(part, part).first->second; });
+  thread_local RecentTable<ConvPart, Convolution, Hash> made;
+  return made.get(part, [&] { return make_checked([&] { return Convolution(part); }); });
 }
 
 }  // namespace fovea::cpu::onednn

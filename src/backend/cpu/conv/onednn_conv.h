@@ -60,7 +60,8 @@ class Convolution {
   std::unique_ptr<Made> made_;
 };
 
-/// The calling thread's convolution, made at the first call.
+/// The calling thread's convolution, made at the first call, and again where many others have been
+/// asked for since. Valid until the thread's next call.
 const Convolution& convolution(const ConvPart& part);
 
 }  // namespace fovea::cpu::onednn

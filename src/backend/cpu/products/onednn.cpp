@@ -2,6 +2,7 @@
 
 #include "backend/cpu/products/onednn_primitive.h"
 #include "base/error.h"
+#include "base/recent_table.h"
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -11,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <unordered_map>
 
 namespace fovea::cpu::onednn {
 
@@ -26,14 +26,6 @@ Thread& thread() {
 
 memory::data_type type_of(DType dtype) {
   return dtype == DType::kBFloat16 ? memory::data_type::bf16 : memory::data_type::f32;
-}
-
-std::size_t hash_of(std::span<const std::int64_t> numbers) {
-  std::size_t seed = 0;
-  for (const std::int64_t number : numbers) {
-    seed = seed * 0x9E3779B97F4A7C15ull + static_cast<std::size_t>(number);
-  }
-  return seed ^ (seed >> 29);
 }
 
 dnnl::primitive_attr plain_attributes() {
@@ -103,7 +95,7 @@ struct Hash {
                                static_cast<std::int64_t>(g.result) + (g.trans_a ? 64 : 0) +
                                (g.trans_b ? 128 : 0) + (g.accumulate ? 256 : 0) +
                                (g.has_bias ? 512 : 0);
-    return hash_of(std::array{flags, g.m, g.n, g.k, g.lda, g.ldb, g.ldc});
+    return HashOfNumbers{}(std::array{flags, g.m, g.n, g.k, g.lda, g.ldb, g.ldc});
   }
 };
 
@@ -145,14 +137,12 @@ std::string version() {
 }
 
 void gemm(const Gemm& shape, const void* a, const void* b, const float* bias, void* c) {
-  thread_local std::unordered_map<Gemm, Primitive, Hash> made;
-  auto found = made.find(shape);
-  if (found == made.end())
-    found = made.emplace(shape, make_checked([&] { return make(shape); })).first;
+  thread_local RecentTable<Gemm, Primitive, Hash> made;
+  Primitive& product = made.get(shape, [&] { return make_checked([&] { return make(shape); }); });
   if (bias != nullptr) {
-    found->second.run({a, b, bias, c});
+    product.run({a, b, bias, c});
   } else {
-    found->second.run({a, b, c});
+    product.run({a, b, c});
   }
 }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <initializer_list>
 #include <mutex>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,9 +26,6 @@ struct Thread {
 Thread& thread();
 
 dnnl::memory::data_type type_of(DType dtype);
-
-/// Hash of a few numbers, for tables of primitives by shape.
-std::size_t hash_of(std::span<const std::int64_t> numbers);
 
 /// Attributes of every primitive here: its scratch memory is the thread's.
 dnnl::primitive_attr plain_attributes();
