@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "backend/gpu/cuda/library.h"
 #include "backend/gpu/cuda/pointer.h"
 #include "base/error.h"
+#include "base/recent_table.h"
 
 namespace fovea::gpu {
 namespace {
@@ -56,6 +55,8 @@ void check(const char* what, cudnnStatus_t status) {
               fmt::format("cuda: {}: {}", what, dnn().cudnnGetErrorString(status)));
 }
 
+bool succeeds(cudnnStatus_t status) { return status == CUDNN_STATUS_SUCCESS; }
+
 struct Library : Owned<cudnnHandle_t> {
   Library() : Owned(dnn().cudnnDestroy) {}
 };
@@ -90,14 +91,15 @@ std::vector<int> axes_of(const std::vector<std::int64_t>& values, int missing) {
   return axes;
 }
 
-void make(Map& map, const Tensor& x) {
+// False where the library refuses; so do those below.
+bool make(Map& map, const Tensor& x) {
   const std::vector<int> sizes = sizes_of(x.shape());
   std::vector<int> strides(sizes.size(), 1);
   for (std::size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
-  check("describing a map", dnn().cudnnCreateTensorDescriptor(map.address()));
-  check("describing a map", dnn().cudnnSetTensorNdDescriptor(map.get(), type_of(x.dtype()),
-                                                             static_cast<int>(sizes.size()),
-                                                             sizes.data(), strides.data()));
+  return succeeds(dnn().cudnnCreateTensorDescriptor(map.address())) &&
+         succeeds(dnn().cudnnSetTensorNdDescriptor(map.get(), type_of(x.dtype()),
+                                                   static_cast<int>(sizes.size()), sizes.data(),
+                                                   strides.data()));
 }
 
 struct Algorithm {
@@ -107,10 +109,13 @@ struct Algorithm {
 };
 
 struct Plan {
+  Plan(ConvResult result, const ConvArgs& args, const Tensor& x_map, const Tensor& weight_map,
+       const Tensor& y_map, bool allow_tf32, cudnnHandle_t library);
+
   Map x, y;
   Filter weight;
   Description convolution;
-  std::vector<Algorithm> algorithms;  // the best one first
+  std::vector<Algorithm> algorithms;  // the best one first; none: the library refuses
 };
 
 cudnnMathType_t math_type(DType dtype, bool allow_tf32) {
@@ -118,28 +123,27 @@ cudnnMathType_t math_type(DType dtype, bool allow_tf32) {
   return dtype == DType::kFloat32 && allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 
-void describe(Plan& plan, const ConvArgs& args, const Tensor& x, const Tensor& weight,
+bool describe(Plan& plan, const ConvArgs& args, const Tensor& x, const Tensor& weight,
               const Tensor& y, bool allow_tf32) {
-  const char* const what = "describing a convolution";
   const DType dtype = x.dtype();
-  make(plan.x, x);
-  make(plan.y, y);
   const std::vector<int> sizes = sizes_of(weight.shape());
-  check(what, dnn().cudnnCreateFilterDescriptor(plan.weight.address()));
-  check(what, dnn().cudnnSetFilterNdDescriptor(plan.weight.get(), type_of(dtype), CUDNN_TENSOR_NCHW,
-                                               static_cast<int>(sizes.size()), sizes.data()));
   const std::vector<int> padding = axes_of(args.padding, 0), stride = axes_of(args.stride, 1),
                          dilation = axes_of(args.dilation, 1);
-  check(what, dnn().cudnnCreateConvolutionDescriptor(plan.convolution.address()));
-  check(what,
-        dnn().cudnnSetConvolutionNdDescriptor(
-            plan.convolution.get(), static_cast<int>(padding.size()), padding.data(), stride.data(),
-            dilation.data(), CUDNN_CROSS_CORRELATION, type_of(compute_dtype(dtype))));
-  check(what,
-        dnn().cudnnSetConvolutionGroupCount(plan.convolution.get(), static_cast<int>(args.groups)));
-  // (The default of float32 is TF32.)
-  check(what,
-        dnn().cudnnSetConvolutionMathType(plan.convolution.get(), math_type(dtype, allow_tf32)));
+  return make(plan.x, x) && make(plan.y, y) &&
+         succeeds(dnn().cudnnCreateFilterDescriptor(plan.weight.address())) &&
+         succeeds(dnn().cudnnSetFilterNdDescriptor(plan.weight.get(), type_of(dtype),
+                                                   CUDNN_TENSOR_NCHW,
+                                                   static_cast<int>(sizes.size()), sizes.data())) &&
+         succeeds(dnn().cudnnCreateConvolutionDescriptor(plan.convolution.address())) &&
+         succeeds(dnn().cudnnSetConvolutionNdDescriptor(
+             plan.convolution.get(), static_cast<int>(padding.size()), padding.data(),
+             stride.data(), dilation.data(), CUDNN_CROSS_CORRELATION,
+             type_of(compute_dtype(dtype)))) &&
+         succeeds(dnn().cudnnSetConvolutionGroupCount(plan.convolution.get(),
+                                                      static_cast<int>(args.groups))) &&
+         // (The default of float32 is TF32.)
+         succeeds(dnn().cudnnSetConvolutionMathType(plan.convolution.get(),
+                                                    math_type(dtype, allow_tf32)));
 }
 
 constexpr std::size_t kMostWorkspace = std::size_t{512} << 20;
@@ -150,9 +154,9 @@ void choose(Plan& plan, bool fma_only, const Ask& ask) {
   constexpr int kMost = 8;
   Candidate candidates[kMost];
   int count = 0;
-  if (ask(kMost, &count, candidates) != CUDNN_STATUS_SUCCESS) return;
+  if (!succeeds(ask(kMost, &count, candidates))) return;
   for (const Candidate& candidate : std::span(candidates, static_cast<std::size_t>(count))) {
-    if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
+    if (!succeeds(candidate.status)) continue;
     if (candidate.determinism != CUDNN_DETERMINISTIC) continue;
     if (candidate.memory > kMostWorkspace) continue;
     // (It would round float32 to half precision.)
@@ -212,15 +216,30 @@ cudnnStatus_t convolve(const Plan& plan, const Algorithm& algorithm, ConvResult 
   }
 }
 
-using Key = std::tuple<ConvResult, DType, std::vector<std::int64_t>, std::vector<std::int64_t>,
-                       std::vector<std::int64_t>, std::vector<std::int64_t>,
-                       std::vector<std::int64_t>, std::int64_t>;
+Plan::Plan(ConvResult result, const ConvArgs& args, const Tensor& x_map, const Tensor& weight_map,
+           const Tensor& y_map, bool allow_tf32, cudnnHandle_t library) {
+  if (describe(*this, args, x_map, weight_map, y_map, allow_tf32))
+    choose(*this, result, math_type(x_map.dtype(), allow_tf32) == CUDNN_FMA_MATH, library);
+}
+
+// All that a plan depends on, lists behind their lengths.
+std::vector<std::int64_t> key_of(ConvResult result, const ConvArgs& args, const Tensor& x,
+                                 const Tensor& weight) {
+  std::vector<std::int64_t> key = {static_cast<std::int64_t>(result),
+                                   static_cast<std::int64_t>(x.dtype()), args.groups};
+  for (const auto& part : {x.shape().to_vector(), weight.shape().to_vector(), args.stride,
+                           args.padding, args.dilation}) {
+    key.push_back(std::ssize(part));
+    key.insert(key.end(), part.begin(), part.end());
+  }
+  return key;
+}
 
 }  // namespace
 
 struct CudaConvolution::State {
   Library library;
-  std::map<Key, Plan> plans;
+  RecentTable<std::vector<std::int64_t>, Plan, HashOfNumbers> plans;
   bool allow_tf32 = false;
 };
 
@@ -229,8 +248,7 @@ CudaConvolution::CudaConvolution(bool allow_tf32) {
   auto state = std::make_unique<State>();
   state->allow_tf32 = allow_tf32;
   // (An installation whose parts do not fit each other fails here.)
-  if (dnn().cudnnCreate(state->library.address()) == CUDNN_STATUS_SUCCESS)
-    state_ = std::move(state);
+  if (succeeds(dnn().cudnnCreate(state->library.address()))) state_ = std::move(state);
 }
 CudaConvolution::~CudaConvolution() = default;
 
@@ -245,12 +263,9 @@ bool CudaConvolution::run(ConvResult result, const ConvArgs& args, const Tensor&
   const DType dtype = x.dtype();
   const cudnnHandle_t library = state_->library.get();
   check("choosing the stream", dnn().cudnnSetStream(library, stream));
-  Plan& plan = state_->plans[Key{result, dtype, x.shape().to_vector(), weight.shape().to_vector(),
-                                 args.stride, args.padding, args.dilation, args.groups}];
-  if (!plan.convolution.get()) {
-    describe(plan, args, x, weight, y, state_->allow_tf32);
-    choose(plan, result, math_type(dtype, state_->allow_tf32) == CUDNN_FMA_MATH, library);
-  }
+  Plan& plan = state_->plans.get(key_of(result, args, x, weight), [&] {
+    return Plan(result, args, x, weight, y, state_->allow_tf32, library);
+  });
   if (plan.algorithms.empty()) return false;
 
   const Device& device = x.device();
@@ -266,9 +281,10 @@ bool CudaConvolution::run(ConvResult result, const ConvArgs& args, const Tensor&
         Tensor::empty({static_cast<std::int64_t>(algorithm.workspace)}, DType::kUint8, device);
     check("choosing the precision",
           dnn().cudnnSetConvolutionMathType(plan.convolution.get(), algorithm.math));
-    return convolve(plan, algorithm, result, library, pointer(x), pointer(taps), pointer(y),
-                    pointer(workspace), wide ? static_cast<const void*>(&one) : &narrow_one,
-                    wide ? static_cast<const void*>(&zero) : &narrow_zero) == CUDNN_STATUS_SUCCESS;
+    return succeeds(convolve(plan, algorithm, result, library, pointer(x), pointer(taps),
+                             pointer(y), pointer(workspace),
+                             wide ? static_cast<const void*>(&one) : &narrow_one,
+                             wide ? static_cast<const void*>(&zero) : &narrow_zero));
   };
   while (!plan.algorithms.empty() && !runs(plan.algorithms.front()))
     plan.algorithms.erase(plan.algorithms.begin());

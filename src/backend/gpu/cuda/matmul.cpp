@@ -3,13 +3,14 @@
 #include <cublasLt.h>
 #include <fmt/format.h>
 
-#include <map>
-#include <tuple>
+#include <limits>
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/gpu/cuda/check.h"
 #include "backend/gpu/cuda/library.h"
 #include "backend/gpu/cuda/pointer.h"
+#include "base/recent_table.h"
 
 namespace fovea::gpu {
 namespace {
@@ -85,6 +86,9 @@ void make(Layout& layout, DType dtype, std::int64_t rows, std::int64_t columns, 
 // product, c^T = op(b)^T op(a)^T, whose operands lie in memory as ours do; a bias that is added to
 // the rows of c is then one that is added to its columns.
 struct Plan {
+  Plan(const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alignment, bool allow_tf32,
+       cublasLtHandle_t library);
+
   Description product;
   Layout a, b, c;
   cublasLtMatmulAlgo_t algorithm{};
@@ -98,23 +102,23 @@ cublasComputeType_t compute_type(DType in, bool allow_tf32) {
   return in == DType::kFloat32 && allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alignment,
-          bool allow_tf32, cublasLtHandle_t library) {
+Plan::Plan(const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alignment,
+           bool allow_tf32, cublasLtHandle_t library) {
   const bool wide = in == DType::kFloat64;
   check("describing a product",
-        lt().cublasLtMatmulDescCreate(plan.product.address(), compute_type(in, allow_tf32),
+        lt().cublasLtMatmulDescCreate(product.address(), compute_type(in, allow_tf32),
                                       wide ? CUDA_R_64F : CUDA_R_32F));
   const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
-  set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, operation(s.trans_a));
-  if (bias) set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  set(product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
+  set(product, CUBLASLT_MATMUL_DESC_TRANSB, operation(s.trans_a));
+  if (bias) set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   const auto operand = [&](Layout& layout, bool transposed, std::int64_t rows, std::int64_t columns,
                            std::int64_t ld, std::int64_t stride) {
     make(layout, in, transposed ? columns : rows, transposed ? rows : columns, ld, s.batch, stride);
   };
-  operand(plan.b, s.trans_b, s.n, s.k, s.ldb, s.stride_b);
-  operand(plan.a, s.trans_a, s.k, s.m, s.lda, s.stride_a);
-  make(plan.c, out, s.n, s.m, s.ldc, s.batch, s.stride_c);
+  operand(b, s.trans_b, s.n, s.k, s.ldb, s.stride_b);
+  operand(a, s.trans_a, s.k, s.m, s.lda, s.stride_a);
+  make(c, out, s.n, s.m, s.ldc, s.batch, s.stride_c);
 
   Preference preference;
   check("choosing a kernel", lt().cublasLtMatmulPreferenceCreate(preference.address()));
@@ -132,11 +136,11 @@ void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::ui
     prefer(operand_alignment, alignment);
   cublasLtMatmulHeuristicResult_t best{};
   int results = 0;
-  const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
-      library, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
-      preference.get(), 1, &best, &results);
-  plan.found = status == CUBLAS_STATUS_SUCCESS && results == 1;
-  plan.algorithm = best.algo;
+  const cublasStatus_t status =
+      lt().cublasLtMatmulAlgoGetHeuristic(library, product.get(), b.get(), a.get(), c.get(),
+                                          c.get(), preference.get(), 1, &best, &results);
+  found = status == CUBLAS_STATUS_SUCCESS && results == 1;
+  algorithm = best.algo;
 }
 
 // Bytes that divide where all operands begin, as far as kernels care.
@@ -146,16 +150,12 @@ std::uint32_t alignment_of(std::initializer_list<std::uintptr_t> addresses) {
   return static_cast<std::uint32_t>(bits & -bits);
 }
 
-using Key = std::tuple<bool, bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                       std::int64_t, DType, DType, bool, std::uint32_t>;
-
 }  // namespace
 
 struct CudaMatmul::State {
   Handle library;
   void* workspace = nullptr;
-  std::map<Key, Plan> plans;
+  RecentTable<std::vector<std::int64_t>, Plan, HashOfNumbers> plans;
   bool allow_tf32;
 
   explicit State(bool allows_tf32) : allow_tf32(allows_tf32) {
@@ -176,6 +176,7 @@ bool CudaMatmul::there() const { return state_ != nullptr; }
 bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const Tensor& bias,
                      const Tensor& c, cudaStream_t stream) {
   if (!state_ || s.m == 0 || s.n == 0 || s.k == 0 || s.batch == 0) return false;
+  if (s.batch > std::numeric_limits<std::int32_t>::max()) return false;  // (it counts them in int)
   const DType in = a.dtype(), out = c.dtype();
   Tensor added = bias;
   if (bias.defined() && bias.dtype() != out) {
@@ -184,12 +185,14 @@ bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const 
   }
   const std::uint32_t alignment =
       alignment_of({address(a), address(b), address(c), added.defined() ? address(added) : 0});
-  Plan& plan =
-      state_->plans[Key{s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda, s.ldb, s.ldc, s.batch,
-                        s.stride_a, s.stride_b, s.stride_c, in, out, bias.defined(), alignment}];
-  if (!plan.product.get()) {
-    make(plan, s, in, out, bias.defined(), alignment, state_->allow_tf32, state_->library.get());
-  }
+  const std::int64_t flags = (s.trans_a ? 1 : 0) + (s.trans_b ? 2 : 0) + (bias.defined() ? 4 : 0);
+  Plan& plan = state_->plans.get(
+      {flags, static_cast<std::int64_t>(in), static_cast<std::int64_t>(out), alignment, s.m, s.n,
+       s.k, s.lda, s.ldb, s.ldc, s.batch, s.stride_a, s.stride_b, s.stride_c},
+      [&] {
+        return Plan(s, in, out, bias.defined(), alignment, state_->allow_tf32,
+                    state_->library.get());
+      });
   if (!plan.found) return false;
 
   if (added.defined()) set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer(added));
