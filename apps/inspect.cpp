@@ -54,8 +54,11 @@ int print_devices(bool json) {
   schema::Value list = schema::Value::array();
   for (const DeviceInfo& device : list_devices()) {
     if (!json) fmt::print("{:<10} {}\n", device.name, device.description);
-    list.push_back(
-        schema::Value::object({{"name", device.name}, {"description", device.description}}));
+    for (const std::string& missing : device.missing)
+      if (!json) fmt::print("{:<10} {}\n", "", missing);
+    list.push_back(schema::Value::object({{"name", device.name},
+                                          {"description", device.description},
+                                          {"missing", schema::Value::array(device.missing)}}));
   }
   if (json) fmt::print("{}\n", list.dump());
   return 0;

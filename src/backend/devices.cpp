@@ -29,17 +29,23 @@ DeviceName parse(const std::string& name) {
   return parsed;
 }
 
-void add(std::vector<DeviceInfo>& all, const char* type, const std::vector<std::string>& some) {
+void add(std::vector<DeviceInfo>& all, const char* name, const std::vector<std::string>& some,
+         const std::vector<std::string>& missing) {
   for (std::size_t i = 0; i < some.size(); ++i)
-    all.push_back({i == 0 ? type : fmt::format("{}:{}", type, i), some[i]});
+    all.push_back({i == 0 ? name : fmt::format("{}:{}", name, i), some[i], missing});
 }
 
 }  // namespace
 
+std::vector<std::string> missing_libraries(DeviceType type) {
+  return type == DeviceType::kCuda ? gpu::cuda_missing() : std::vector<std::string>();
+}
+
 std::vector<DeviceInfo> list_devices() {
-  std::vector<DeviceInfo> all = {{"cpu", make_cpu().backend().description()}};
-  add(all, "opencl", gpu::opencl_devices());
-  add(all, "cuda", gpu::cuda_devices());
+  std::vector<DeviceInfo> all = {{"cpu", make_cpu().backend().description(), {}}};
+  add(all, "opencl", gpu::opencl_devices(), {});
+  const std::vector<std::string> cards = gpu::cuda_devices();
+  if (!cards.empty()) add(all, "cuda", cards, missing_libraries(DeviceType::kCuda));
   return all;
 }
 

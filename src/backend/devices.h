@@ -33,9 +33,14 @@ struct DeviceSettings {
 /// not exist.
 Device make_device(const std::string& name, const DeviceSettings& settings = {});
 
+/// What devices of a type do slower than they could because a library is not installed, one line
+/// each; what does not need one has none.
+std::vector<std::string> missing_libraries(DeviceType type);
+
 /// A device that make_device knows, with what its driver says of it.
 struct DeviceInfo {
   std::string name, description;
+  std::vector<std::string> missing;  // missing_libraries
 };
 std::vector<DeviceInfo> list_devices();
 

@@ -168,6 +168,8 @@ training::TrainerSetup Run::setup() const {
   setup.extend = options_.extend;
   for (const std::string& note : notes_) setup.notes.push_back("note: " + note);
   for (const std::string& note : task_->source().notes()) setup.notes.push_back("note: " + note);
+  for (const std::string& note : missing_libraries(device_.type()))
+    setup.notes.push_back("note: " + note);
   setup.ranks = options_.ranks;
   setup.progress = options_.progress;
   setup.stop = options_.stop;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,9 @@ namespace {
   X(cudnnSetStream)                                \
   X(cudnnSetTensorNdDescriptor)
 
-FOVEA_LIBRARY(Cudnn, fmt::format("libcudnn.so.{}", CUDNN_MAJOR), FOVEA_FUNCTIONS);
+std::string file_of_library() { return fmt::format("libcudnn.so.{}", CUDNN_MAJOR); }
+
+FOVEA_LIBRARY(Cudnn, file_of_library(), FOVEA_FUNCTIONS);
 
 const Cudnn& dnn() {
   static const Cudnn functions;
@@ -253,6 +256,10 @@ CudaConvolution::CudaConvolution(bool allow_tf32) {
 CudaConvolution::~CudaConvolution() = default;
 
 bool CudaConvolution::there() const { return state_ != nullptr; }
+
+std::string CudaConvolution::missing() {
+  return dnn().there() ? "" : "convolutions are slower: " + not_found(file_of_library());
+}
 
 bool CudaConvolution::run(ConvResult result, const ConvArgs& args, const Tensor& x,
                           const Tensor& weight, const Tensor& y, cudaStream_t stream) {

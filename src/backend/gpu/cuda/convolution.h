@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <string>
 
 #include "backend/gpu/runtime.h"
 
@@ -20,6 +21,8 @@ class CudaConvolution {
 
   /// False where the library is not installed.
   bool there() const;
+  /// As CudaMatmul::missing().
+  static std::string missing();
 
   /// As Runtime::conv, in the order of the stream. False where the library has no such algorithm.
   /// Of bfloat16 maps the weight, or its gradient, is rounded to that. Throws BackendError.

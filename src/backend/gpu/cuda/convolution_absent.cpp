@@ -10,6 +10,10 @@ CudaConvolution::~CudaConvolution() = default;
 
 bool CudaConvolution::there() const { return false; }
 
+std::string CudaConvolution::missing() {
+  return "convolutions are slower: Fovea was built without cuDNN (cudnn.h)";
+}
+
 bool CudaConvolution::run(ConvResult, const ConvArgs&, const Tensor&, const Tensor&, const Tensor&,
                           cudaStream_t) {
   return false;

@@ -208,6 +208,12 @@ std::vector<std::string> cuda_devices() {
   return lines;
 }
 
+std::vector<std::string> cuda_missing() {
+  std::vector<std::string> lines = {CudaMatmul::missing(), CudaConvolution::missing()};
+  std::erase(lines, "");
+  return lines;
+}
+
 CUevent_st* cuda_event(const Moment& moment) {
   return static_cast<const Event*>(moment.event.get())->get();
 }

@@ -5,6 +5,7 @@
 namespace fovea::gpu {
 
 std::vector<std::string> cuda_devices() { return {}; }
+std::vector<std::string> cuda_missing() { return {}; }
 
 Device make_cuda(int, bool) {
   throw BackendError("cuda: Fovea was built without it; run with device=cpu");

@@ -1,17 +1,46 @@
 // Libraries that are opened when they are first needed: they are hundreds of megabytes, for which a
 // program that does not use them, or never reaches the device, should not wait.
+// FOVEA_CUDA_LIBRARIES names folders, separated by colons, in which they are looked for before the
+// places of the system.
 #pragma once
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
 namespace fovea::gpu {
 
+inline std::string library_folders() {
+  const char* const folders = std::getenv("FOVEA_CUDA_LIBRARIES");
+  return folders ? folders : "";
+}
+
+/// nullptr where it is nowhere.
+inline void* open_library(const std::string& file) {
+  const std::string folders = library_folders();
+  for (std::size_t begin = 0, end = 0; begin < folders.size(); begin = end + 1) {
+    end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
+    if (folder.empty()) continue;
+    if (void* const handle = dlopen((folder + "/" + file).c_str(), RTLD_LAZY)) return handle;
+  }
+  return dlopen(file.c_str(), RTLD_LAZY);
+}
+
+/// What to do about a library that open_library() does not find.
+inline std::string not_found(const std::string& file) {
+  const std::string folders = library_folders();
+  if (folders.empty())
+    return file + " is not installed; install it, or name its folder in FOVEA_CUDA_LIBRARIES";
+  return file + " is neither in " + folders + " (FOVEA_CUDA_LIBRARIES) nor installed";
+}
+
 class DynamicLibrary {
  public:
-  explicit DynamicLibrary(const std::string& file) : handle_(dlopen(file.c_str(), RTLD_LAZY)) {}
+  explicit DynamicLibrary(const std::string& file) : handle_(open_library(file)) {}
   ~DynamicLibrary() {
     if (handle_) dlclose(handle_);
   }

@@ -31,7 +31,9 @@ namespace {
   X(cublasLtMatrixLayoutCreate)           \
   X(cublasLtMatrixLayoutSetAttribute)
 
-FOVEA_LIBRARY(CublasLt, fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), FOVEA_FUNCTIONS);
+std::string file_of_library() { return fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR); }
+
+FOVEA_LIBRARY(CublasLt, file_of_library(), FOVEA_FUNCTIONS);
 
 const CublasLt& lt() {
   static const CublasLt functions;
@@ -172,6 +174,10 @@ CudaMatmul::CudaMatmul(bool allow_tf32)
 CudaMatmul::~CudaMatmul() = default;
 
 bool CudaMatmul::there() const { return state_ != nullptr; }
+
+std::string CudaMatmul::missing() {
+  return lt().there() ? "" : "products of matrices are slower: " + not_found(file_of_library());
+}
 
 bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const Tensor& bias,
                      const Tensor& c, cudaStream_t stream) {

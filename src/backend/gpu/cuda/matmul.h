@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <string>
 
 #include "backend/args.h"
 #include "tensor/tensor.h"
@@ -21,6 +22,8 @@ class CudaMatmul {
 
   /// False where the library is not installed.
   bool there() const;
+  /// What is slower without the library and where it was looked for; empty where it is installed.
+  static std::string missing();
 
   /// As Backend::gemm, in the order of the stream. False where the library has no kernel for it.
   /// Where c is bfloat16 bias is rounded to it. Throws BackendError.
