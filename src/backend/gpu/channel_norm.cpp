@@ -1,4 +1,6 @@
 // Norms of channels, sums of planes.
+#include <limits>
+
 #include "backend/gpu/launch.h"
 #include "backend/gpu/rows.h"
 
@@ -18,6 +20,11 @@ Planes planes_of(const Tensor& x, std::int64_t groups, bool relu = false) {
 }
 
 Rows pieces_of(const Planes& s) { return rows_of(s.batch * s.channels * s.pieces, s.piece); }
+
+// Layer attention counts the places of a plane in int; larger ones are left to the default bodies.
+bool is_covered(const ValueNorm& of) {
+  return of.u.size(2) * of.u.size(3) <= std::numeric_limits<Int32>::max();
+}
 
 }  // namespace
 
@@ -89,6 +96,7 @@ void GpuBackend::launch_value(Kernel kernel, const ValueNorm& of, const More&...
 }
 
 void GpuBackend::running_value(const RunningValueArgs& args, const ValueNorm& of) const {
+  if (!is_covered(of)) return Backend::running_value(args, of);
   scaled_sum(args.before, args.w, args.x, of.u);
   if (of.fixed_stats) return;
   const Planes planes = planes_of(of.u, 0);
@@ -101,11 +109,13 @@ void GpuBackend::running_value(const RunningValueArgs& args, const ValueNorm& of
 }
 
 void GpuBackend::value_norm(const ValueNorm& of, const Tensor& x, const Tensor& y) const {
+  if (!is_covered(of)) return Backend::value_norm(of, x, y);
   launch_value(Kernel::value_norm, of, of.add_x ? x : Tensor(), y);
 }
 
 void GpuBackend::value_norm_backward(const ValueNormBackwardArgs& args) const {
   const auto& [of, w, x, dy, to] = args;
+  if (!is_covered(of)) return Backend::value_norm_backward(args);
   const DType dtype = of.u.dtype();
   const Planes planes = planes_of(of.u, 0, of.relu);
   const auto width = static_cast<Int32>(of.u.size(3));
