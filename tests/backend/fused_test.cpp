@@ -48,7 +48,7 @@ TEST_CASE("fused kernels: each has a case", "[backend]") {
   CHECK(covered == fused);
 }
 
-TEST_CASE("dropout: every device drops the same", "[backend]") {
+TEST_CASE("dropout: every device drops the same", "[backend][gpu]") {
   for (const Device& device : devices()) {
     const auto dropped = [&](const Device& on) {
       const InPlaceOfCpu in_place(on);
@@ -61,7 +61,7 @@ TEST_CASE("dropout: every device drops the same", "[backend]") {
   }
 }
 
-TEST_CASE("fused kernels: a device's agree with their default bodies", "[backend]") {
+TEST_CASE("fused kernels: a device's agree with their default bodies", "[backend][gpu]") {
   const Composed composed;
   for (const Device& device : devices()) {
     const InPlaceOfCpu in_place(device);

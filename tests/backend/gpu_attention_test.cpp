@@ -100,7 +100,7 @@ const std::vector<DType> kTypes = {DType::kFloat64, DType::kFloat32, DType::kBFl
 
 }  // namespace
 
-TEST_CASE("gpu attention: the fused cases agree with the CPU's", "[backend]") {
+TEST_CASE("gpu attention: the fused cases agree with the CPU's", "[backend][gpu]") {
   std::vector<FusedCase> cases;
   for (const FusedCase& of : cases_of_attention()) {
     if (of.kernel.find("linear") == std::string::npos && of.kernel != "rotate") cases.push_back(of);
@@ -109,7 +109,7 @@ TEST_CASE("gpu attention: the fused cases agree with the CPU's", "[backend]") {
   compare_with_cpu(cases, kTypes);
 }
 
-TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
+TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend][gpu]") {
   std::vector<FusedCase> cases;
   for (const Sized& a :
        {Sized{.name = "no whole blocks",
@@ -168,7 +168,7 @@ TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend][fibers]")
   compare_with_cpu(cases, {DType::kFloat32}, emulated_cuda(true), 2e-3);
 }
 
-TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "[backend]") {
+TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "[backend][gpu]") {
   const Device device = any_gpu();
   if (!device.defined()) return;
   const InPlaceOfCpu here(device);
@@ -179,7 +179,7 @@ TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "
   CHECK(device.allocator().stats().peak_bytes < n * n * heads * 4);
 }
 
-TEST_CASE("gpu attention: two runs give the same bits", "[backend]") {
+TEST_CASE("gpu attention: two runs give the same bits", "[backend][gpu]") {
   const Device device = any_gpu();
   if (!device.defined()) return;
   const InPlaceOfCpu here(device);

@@ -65,7 +65,7 @@ TEST_CASE("gpu: convolutions on tensor cores", "[backend][fibers]") {
   compare(DType::kFloat32, true, 1e-3);
 }
 
-TEST_CASE("gpu: convolutions and their gradients", "[backend]") {
+TEST_CASE("gpu: convolutions and their gradients", "[backend][gpu]") {
   const Device device = any_gpu();
   if (!device.defined()) return;
   const std::vector<Case> cases = {

@@ -115,7 +115,7 @@ FusedCase linear_case(const LinearSized& a) {
 
 }  // namespace
 
-TEST_CASE("gpu linear attention: the fused cases agree with the CPU's", "[backend]") {
+TEST_CASE("gpu linear attention: the fused cases agree with the CPU's", "[backend][gpu]") {
   std::vector<FusedCase> cases;
   for (const FusedCase& of : cases_of_attention()) {
     if (of.kernel.starts_with("linear_attention")) cases.push_back(of);
@@ -206,11 +206,11 @@ std::vector<FusedCase> sized_linear_cases() {
 
 }  // namespace
 
-TEST_CASE("gpu linear attention: any size agrees with the CPU's", "[backend]") {
+TEST_CASE("gpu linear attention: any size agrees with the CPU's", "[backend][gpu]") {
   compare_with_cpu(sized_linear_cases(), {DType::kFloat64, DType::kFloat32});
 }
 
-TEST_CASE("gpu linear attention: memory grows as the tokens do", "[backend]") {
+TEST_CASE("gpu linear attention: memory grows as the tokens do", "[backend][gpu]") {
   for (const bool causal : {false, true}) {
     const auto peak = [&](std::int64_t n) -> std::int64_t {
       const Device device = any_gpu();
@@ -225,7 +225,7 @@ TEST_CASE("gpu linear attention: memory grows as the tokens do", "[backend]") {
   }
 }
 
-TEST_CASE("gpu linear attention: two runs give the same bits", "[backend]") {
+TEST_CASE("gpu linear attention: two runs give the same bits", "[backend][gpu]") {
   const Device device = any_gpu();
   if (!device.defined()) return;
   const InPlaceOfCpu here(device);

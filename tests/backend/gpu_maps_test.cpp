@@ -4,7 +4,7 @@
 using namespace fovea;
 using namespace fovea::test;
 
-TEST_CASE("gpu maps: layer attention over a running sum agrees with the CPU's", "[backend]") {
+TEST_CASE("gpu maps: layer attention over a running sum agrees with the CPU's", "[backend][gpu]") {
   std::vector<FusedCase> cases;
   for (const FusedCase& of : cases_of_maps()) {
     if (of.kernel.starts_with("running_value") || of.kernel.starts_with("value_norm"))
@@ -14,7 +14,7 @@ TEST_CASE("gpu maps: layer attention over a running sum agrees with the CPU's", 
   compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32, DType::kBFloat16});
 }
 
-TEST_CASE("gpu maps: areas of regions agree with the CPU's", "[backend]") {
+TEST_CASE("gpu maps: areas of regions agree with the CPU's", "[backend][gpu]") {
   std::vector<FusedCase> cases;
   for (const FusedCase& of : cases_of_rows()) {
     if (of.kernel == "region_areas") cases.push_back(of);

@@ -89,7 +89,7 @@ TEST_CASE("gpu: TF32 keeps ten bits of an operand", "[backend][fibers]") {
   CHECK(sum(true, 1 + 0x1p-10F) > 16);
 }
 
-TEST_CASE("gpu: products of all layouts and sizes", "[backend]") {
+TEST_CASE("gpu: products of all layouts and sizes", "[backend][gpu]") {
   const Device device = any_gpu();
   if (!device.defined()) return;
   // The last ones are large enough for CLBlast.

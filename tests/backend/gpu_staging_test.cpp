@@ -6,7 +6,7 @@
 using namespace fovea;
 using namespace fovea::test;
 
-TEST_CASE("gpu: an upload has what the host held when it was called", "[backend]") {
+TEST_CASE("gpu: an upload has what the host held when it was called", "[backend][gpu]") {
   for (const Device& device : gpus()) {
     std::vector<Tensor> there;
     std::vector<std::vector<std::int32_t>> expected;
