@@ -8,8 +8,8 @@ if(CCACHE)
   # machine, with its build folder at the same place in it, takes what this one has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       CCACHE_PCH_EXTSUM=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
+set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/spills ${CMAKE_CXX_COMPILER_LAUNCHER})
 
 add_library(fovea_flags INTERFACE)
 target_include_directories(fovea_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)

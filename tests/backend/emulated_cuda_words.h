@@ -28,6 +28,7 @@
 #define FUNCTION [[maybe_unused]] static inline
 #define UNROLLED
 #define ONE_BY_ONE
+#define NO_EARLIER
 #define SYNCHRONIZE synchronize({__FILE__, __LINE__})
 
 #define PLACE (work_item.place)

@@ -164,9 +164,16 @@ FUNCTION void put_padding(Real (*sums)[SQUARE_SUMS], Real factor, const Attentio
   }
 }
 
+// What tensor cores take of TF32 leaves too few registers for two groups at once.
+#ifdef ALLOW_TF32
+#define KEYS_KERNEL LARGE_KERNEL
+#else
+#define KEYS_KERNEL KERNEL
+#endif
+
 // dpadding: (batch, heads, units, keys, dim + width), or undefined.
-KERNEL attention_dk_dv(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dk),
-                       TENSOR(Stored, dv), TENSOR(Real, dpadding)) {
+KEYS_KERNEL attention_dk_dv(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dk),
+                            TENSOR(Stored, dv), TENSOR(Real, dpadding)) {
   OPEN_GRADIENT_INPUTS;
   OPEN(const Real, sums);
   OPEN(Stored, dk);
@@ -230,6 +237,8 @@ KERNEL attention_dk_dv(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored,
   if (IS_DEFINED(dpadding))
     put_padding(dvalues, 1, &s, &block, tokens, s.width, dpadding + s.dim);
 }
+
+#undef KEYS_KERNEL
 
 // The gradient of the bias of units, (chunks, heads, members, members): a group owns a square of it and
 // adds up its chunk of all units of all items.

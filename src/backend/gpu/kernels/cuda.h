@@ -16,6 +16,8 @@
 #define SYNCHRONIZE __syncthreads()
 #define UNROLLED _Pragma("unroll")  // a loop over what lies in registers
 #define ONE_BY_ONE _Pragma("unroll 1")
+// What follows is not loaded before: else the registers run out.
+#define NO_EARLIER asm volatile("" ::: "memory")
 
 namespace fovea::gpu {
 

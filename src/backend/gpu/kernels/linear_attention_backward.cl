@@ -16,15 +16,18 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
                               TENSOR(Real, dweight)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
-  OPEN(const Stored, dout);
-  OPEN(Real, dy);
-  OPEN(Stored, dresidual);
-  OPEN(Stored, dgate);
   OPEN(Real, dweight);
   LOCAL Real staged[LINEAR_STAGED];
   const LinearBlock block = linear_block(&s, s.queries);
   OPEN_LINEAR_SUMS(stats);
   OPEN_LINEAR_FINISH;
+  // Of the head.
+  const Index start = head_start(&s.out, block.item, block.head);
+  GLOBAL const Stored* dout = dout_memory + dout_first + start;
+  GLOBAL Real* dy = dy_memory + dy_first + start;
+  GLOBAL Stored* dresidual =
+      dresidual_memory + dresidual_first + head_start(&s.residual, block.item, block.head);
+  GLOBAL Stored* dgate = dgate_memory + dgate_first + head_start(&s.gate, block.item, block.head);
   Real y[LINEAR_EACH_ROW][LINEAR_EACH];
   Real through[LINEAR_EACH_ROW][LINEAR_EACH];
   Real rstd[LINEAR_EACH_ROW], mean[LINEAR_EACH_ROW];
@@ -32,7 +35,6 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
   inverse_rms(&s, &finish, staged, y, rstd);
 
   // y becomes the normed result, dout what goes through the gate, and on through the weight.
-  const Index start = head_start(&s.out, block.item, block.head);
   UNROLLED
   for (int j = 0; j < LINEAR_EACH; ++j) {
     const int w = PAIRED(j);
@@ -42,18 +44,18 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
       const int there = row < s.queries && w < s.width;
-      const Real upstream = there ? load(dout, start + row * s.out.token + w) : (Real)0;
+      const Real upstream = there ? load(dout, row * s.out.token + w) : (Real)0;
       const Real gate_is =
           there && finish.gate ? load(finish.gate, row * s.gate.token + w) : (Real)1;
       y[i][j] = there ? y[i][j] * rstd[i] : (Real)0;
       through[i][j] = finish.gate ? upstream * gate_value(s.gate_op, gate_is) : upstream;
       with_normed += through[i][j] * y[i][j];
       if (there && IS_DEFINED(dresidual)) {
-        const Index at = head_start(&s.residual, block.item, block.head) + row * s.residual.token + w;
+        const Index at = row * s.residual.token + w;
         store(dresidual, at, s.add ? load(dresidual, at) + through[i][j] : through[i][j]);
       }
       if (there && IS_DEFINED(dgate)) {
-        const Index at = head_start(&s.gate, block.item, block.head) + row * s.gate.token + w;
+        const Index at = row * s.gate.token + w;
         const Real d = upstream * (y[i][j] * by + residual_at(&s, &finish, row, w)) *
                        gate_slope(s.gate_op, gate_is);
         store(dgate, at, s.add ? load(dgate, at) + d : d);
@@ -86,7 +88,7 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
       if (row >= s.queries || PAIRED(j) >= s.width) continue;
       Real d = through[i][j];
       if (finish.weight) d = rstd[i] * (d - y[i][j] * (mean[i] / (Real)s.width));
-      dy[start + row * s.out.token + PAIRED(j)] = d;
+      dy[row * s.out.token + PAIRED(j)] = d;
     }
   }
 }
@@ -122,14 +124,15 @@ FUNCTION void turn_back(const LinearRows* rows, Index first, Real (*x)[LINEAR_EA
 // Gradients of features become those of what they were made of; of masked rows 0.
 FUNCTION void through_features(const LinearRows* rows, Index first, Real (*x)[LINEAR_EACH]) {
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i)
+  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+    NO_EARLIER;
+    const Index row = first + OWN_ROW(i);
+    const int hidden = rows->mask && row < rows->count && !rows->mask[row];
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      const Index row = first + OWN_ROW(i);
-      const int hidden = rows->mask && row < rows->count && !rows->mask[row];
+    for (int j = 0; j < LINEAR_EACH; ++j)
       x[i][j] = hidden ? (Real)0
                        : x[i][j] * linear_slope(rows->features, linear_plain(rows, row, PAIRED(j)));
-    }
+  }
 }
 
 // Writes dz into what is known of the queries as well; dq may not be there.
@@ -164,6 +167,7 @@ LARGE_KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real,
     turn_back(&queries, block.first, sum);
     UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+      NO_EARLIER;
       df[i] = 0;
       UNROLLED
       for (int j = 0; j < LINEAR_EACH; ++j)
@@ -178,6 +182,7 @@ LARGE_KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real,
       if (row >= s.queries) continue;
       const Real dz =
           gradient_of_sum(&s, &in, keys_seen(&s, &in, &block, row), z[i], df[i], dg[i]);
+      NO_EARLIER;
       if (ACROSS == 0)
         stats[(block.number * s.queries + row) * LINEAR_STATS + 5 + map] = dz;
       UNROLLED
@@ -229,7 +234,7 @@ KERNEL linear_dv(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(const Real,
   put_rows(sum, s.add, dv, &s.v, &block, s.keys, s.width);
 }
 
-KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
+LARGE_KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, dk);

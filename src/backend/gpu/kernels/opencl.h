@@ -15,6 +15,7 @@
 #define SYNCHRONIZE barrier(CLK_LOCAL_MEM_FENCE)
 #define UNROLLED  // drivers' compilers decide how loops are unrolled
 #define ONE_BY_ONE
+#define NO_EARLIER  // memory is not read ahead of here
 
 typedef long Index;
 typedef int Int32;
