@@ -54,11 +54,12 @@ int print_devices(bool json) {
   schema::Value list = schema::Value::array();
   for (const DeviceInfo& device : list_devices()) {
     if (!json) fmt::print("{:<10} {}\n", device.name, device.description);
-    for (const std::string& missing : device.missing)
-      if (!json) fmt::print("{:<10} {}\n", "", missing);
+    const std::vector<std::string> missing = missing_libraries(device.type);
+    for (const std::string& line : missing)
+      if (!json) fmt::print("{:<10} {}\n", "", line);
     list.push_back(schema::Value::object({{"name", device.name},
                                           {"description", device.description},
-                                          {"missing", schema::Value::array(device.missing)}}));
+                                          {"missing", schema::Value::array(missing)}}));
   }
   if (json) fmt::print("{}\n", list.dump());
   return 0;

@@ -161,7 +161,7 @@ void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>
 Device own_card(const schema::Value& config, int threads) {
   const schema::Value& train = config.at("train");
   std::int64_t cards = 0;
-  for (const DeviceInfo& device : list_devices()) cards += device.name.starts_with("cuda") ? 1 : 0;
+  for (const DeviceInfo& device : list_devices()) cards += device.type == DeviceType::kCuda ? 1 : 0;
   const std::int64_t card = parallel::launched_local_rank() % std::max<std::int64_t>(1, cards);
   return make_device(card == 0 ? "cuda" : fmt::format("cuda:{}", card),
                      {.threads = threads,

@@ -29,10 +29,10 @@ DeviceName parse(const std::string& name) {
   return parsed;
 }
 
-void add(std::vector<DeviceInfo>& all, const char* name, const std::vector<std::string>& some,
-         const std::vector<std::string>& missing) {
+void add(std::vector<DeviceInfo>& all, DeviceType type, const char* name,
+         const std::vector<std::string>& some) {
   for (std::size_t i = 0; i < some.size(); ++i)
-    all.push_back({i == 0 ? name : fmt::format("{}:{}", name, i), some[i], missing});
+    all.push_back({type, i == 0 ? name : fmt::format("{}:{}", name, i), some[i]});
 }
 
 }  // namespace
@@ -42,10 +42,9 @@ std::vector<std::string> missing_libraries(DeviceType type) {
 }
 
 std::vector<DeviceInfo> list_devices() {
-  std::vector<DeviceInfo> all = {{"cpu", make_cpu().backend().description(), {}}};
-  add(all, "opencl", gpu::opencl_devices(), {});
-  const std::vector<std::string> cards = gpu::cuda_devices();
-  if (!cards.empty()) add(all, "cuda", cards, missing_libraries(DeviceType::kCuda));
+  std::vector<DeviceInfo> all = {{DeviceType::kCpu, "cpu", make_cpu().backend().description()}};
+  add(all, DeviceType::kOpenCl, "opencl", gpu::opencl_devices());
+  add(all, DeviceType::kCuda, "cuda", gpu::cuda_devices());
   return all;
 }
 

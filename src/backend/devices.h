@@ -34,13 +34,13 @@ struct DeviceSettings {
 Device make_device(const std::string& name, const DeviceSettings& settings = {});
 
 /// What devices of a type do slower than they could because a library is not installed, one line
-/// each; what does not need one has none.
+/// each. Opens the libraries, which are large.
 std::vector<std::string> missing_libraries(DeviceType type);
 
 /// A device that make_device knows, with what its driver says of it.
 struct DeviceInfo {
+  DeviceType type;
   std::string name, description;
-  std::vector<std::string> missing;  // missing_libraries
 };
 std::vector<DeviceInfo> list_devices();
 
