@@ -4,7 +4,9 @@
 
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
+#include "backend/devices.h"
 #include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "tests/support/ramp.h"
 
 using namespace fovea;
@@ -165,6 +167,49 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
   CAPTURE(g.c_in, g.c_out, g.in);
   check_against_direct(g, 3, DType::kFloat64, 1e-11);
   check_against_direct(g, 3, DType::kFloat32, 3e-4);
+}
+
+TEST_CASE("conv: shapes whose blocks are cut in every way equal direct loops", "[ops]") {
+  // Small maps, of which items lie next to each other, in blocks with some left over, alone, and
+  // with a stride; rows in parts, of whole vectors and not, and with a stride; rows of whole
+  // vectors; a kernel wider than a vector and its padding, and one of more terms than are summed at
+  // once; many channels; padding that nothing reads.
+  const auto g = GENERATE(
+      values<Geometry>({{75, 16, 20, 1, {1, 4, 4}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+                        {150, 5, 7, 1, {1, 1, 1}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+                        {1, 20, 9, 1, {2, 2, 2}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+                        {70, 6, 8, 2, {3, 7, 5}, {2, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}},
+                        {2, 3, 5, 1, {1, 1, 2503}, {1, 1, 7}, {1, 1, 1}, {0, 0, 3}, {1, 1, 1}},
+                        {2, 3, 5, 1, {1, 2, 2560}, {1, 1, 5}, {1, 1, 1}, {0, 0, 2}, {1, 1, 1}},
+                        {1, 3, 5, 1, {1, 1, 5003}, {1, 1, 6}, {1, 1, 3}, {0, 0, 2}, {1, 1, 2}},
+                        {3, 12, 13, 1, {1, 33, 32}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+                        {2, 3, 4, 1, {1, 3, 60}, {1, 1, 61}, {1, 1, 1}, {0, 0, 30}, {1, 1, 1}},
+                        {1, 3, 5, 1, {1, 20, 21}, {1, 17, 17}, {1, 1, 1}, {0, 8, 8}, {1, 1, 1}},
+                        {1, 5, 300, 1, {1, 12, 8}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+                        {1, 300, 5, 1, {1, 9, 16}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}},
+                        {2, 4, 6, 1, {1, 5, 6}, {1, 1, 1}, {1, 1, 1}, {0, 4, 4}, {1, 1, 1}}}));
+  CAPTURE(g.c_in, g.c_out, g.in);
+  check_against_direct(g, 3, DType::kFloat64, 1e-11);
+  check_against_direct(g, 3, DType::kFloat32, 3e-4);
+}
+
+TEST_CASE("conv: an item has the same bits alone and in a batch, where asked for", "[ops][host]") {
+  const Device device = make_cpu(2, /*batch_invariant=*/true);
+  for (const std::int64_t side : {1, 4, 7, 8, 33}) {
+    for (const std::int64_t stride : {1, 2}) {
+      CAPTURE(side, stride);
+      const Tensor w = random_tensor({9, 40, 3, 3}, 2, DType::kFloat32).copy_on(device);
+      const Tensor b = random_tensor({9}, 3, DType::kFloat32).copy_on(device);
+      const Tensor x = random_tensor({41, 40, side, side}, 1, DType::kFloat32).copy_on(device);
+      const auto convolved = [&](const Tensor& of) {
+        return to_doubles(ops::conv(of, w, b, {{stride}, {1}}));
+      };
+      const std::vector<double> all = convolved(x);
+      const std::vector<double> found = convolved(ops::slice(x, 0, 33, 1));
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(33 * found.size());
+      CHECK(std::equal(found.begin(), found.end(), begin));
+    }
+  }
 }
 
 TEST_CASE("conv: depthwise 3x3 of planes of all widths equals direct loops", "[ops]") {

@@ -1,18 +1,14 @@
-// Convolution, five ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
+// Convolution, six ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
 // conv_pointwise.cpp. Float32, 3x3 of stride 1 with many channels: conv_winograd.cpp. Float32 and
-// bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others
-// here, as a product of the weight with a matrix of input patches (im2col), made tile by tile so
-// that it stays in the cache; bfloat16 is computed as float32.
-//   forward           y = W patches(x)
-//   backward, data    stride 1: the forward pass of dy with reversed weights;
-//                     other strides, or far fewer channels of x: W^T dy, added to the places that
-//                     the patches came from
-//   backward, weight  dy patches(x)^T, summed over pieces that do not depend on the threads
+// bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others: conv_lines.cpp, bfloat16 as
+// float32; but their gradient of x with other strides, or with far fewer channels of x, is here:
+// W^T dy, tile by tile so that it stays in the cache, added to the places that each tap sees.
 #include <array>
 
 #include "backend/cpu/conv/conv_blocked.h"
 #include "backend/cpu/conv/conv_depthwise.h"
 #include "backend/cpu/conv/conv_geometry.h"
+#include "backend/cpu/conv/conv_lines.h"
 #include "backend/cpu/conv/conv_pointwise.h"
 #include "backend/cpu/conv/conv_winograd.h"
 #include "backend/cpu/cpu_backend.h"
@@ -21,108 +17,6 @@
 
 namespace fovea::cpu {
 namespace {
-
-// Columns of the patch matrix that are made at once: part of one item, or several small items.
-struct Tile {
-  std::int64_t item, items, begin, columns;
-  std::int64_t width() const { return items * columns; }
-};
-
-class Tiling {
- public:
-  /// `rows` of the patch matrix.
-  Tiling(const ConvGeometry& g, std::int64_t rows, std::int64_t element_bytes)
-      : batch_(g.batch), columns_(g.out_size()) {
-    constexpr std::int64_t kCacheBytes = 1 << 19;
-    const std::int64_t wanted =
-        std::clamp<std::int64_t>(kCacheBytes / (rows * element_bytes), 96, 1024);
-    if (columns_ >= wanted) {
-      parts_ = divide_up(columns_, wanted);
-      width_ = divide_up(divide_up(columns_, parts_), 16) * 16;
-      parts_ = divide_up(columns_, width_);
-    } else {
-      items_ = std::min(batch_, wanted / columns_);
-      width_ = columns_;
-    }
-  }
-  std::int64_t count() const { return divide_up(batch_, items_) * parts_; }
-  std::int64_t widest() const { return items_ * width_; }
-  Tile operator[](std::int64_t i) const {
-    const std::int64_t item = i / parts_ * items_;
-    const std::int64_t begin = i % parts_ * width_;
-    return {item, std::min(items_, batch_ - item), begin, std::min(width_, columns_ - begin)};
-  }
-
- private:
-  std::int64_t batch_, columns_;
-  std::int64_t items_ = 1, parts_ = 1, width_ = 0;
-};
-
-// The patches of a tile over `channels` planes from plane `first` of every item; in `memory`,
-// unless they are the input itself.
-template <class T>
-Matrix<T> patches(const ConvGeometry& g, const Tile& tile, const T* x, std::int64_t first,
-                  std::int64_t channels, T* memory) {
-  const std::int64_t item_size = g.groups * g.c_in * g.in_size();
-  const T* from = x + tile.item * item_size + first * g.in_size();
-  if (g.pointwise() && tile.items == 1) return {from + tile.begin, g.in_size()};
-  for (std::int64_t i = 0; i < tile.items; ++i) {
-    gather_patches(g, from + i * item_size, channels, tile.begin, tile.columns,
-                   memory + i * tile.columns, tile.width());
-  }
-  return {memory, tile.width()};
-}
-
-// A range of output channels of one group over one tile: y = W patches + bias.
-template <class T>
-void forward_piece(const ConvGeometry& g, const Tile& tile, const Matrix<T>& columns,
-                   const T* weight, const T* bias, std::int64_t first, std::int64_t channels, T* y,
-                   T* memory) {
-  const std::int64_t depth = g.c_in * g.taps();
-  const std::int64_t size = g.out_size();
-  const std::int64_t item_size = g.groups * g.c_out * size;
-  T* to = y + tile.item * item_size + first * size + tile.begin;
-  const bool direct = tile.items == 1;
-  T* result = direct ? to : memory;
-  const std::int64_t ld = direct ? size : tile.width();
-  for (std::int64_t c = 0; bias != nullptr && c < channels; ++c) {
-    std::fill_n(result + c * ld, tile.width(), bias[first + c]);
-  }
-  multiply<T>(g.bits, channels, tile.width(), depth, {weight + first * depth, depth}, columns,
-              bias != nullptr, result, ld);
-  if (direct) return;
-  for (std::int64_t i = 0; i < tile.items; ++i) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      std::copy_n(memory + c * ld + i * size, size, to + i * item_size + c * size);
-    }
-  }
-}
-
-template <class T>
-void forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const T* weight,
-             const T* bias, const Tensor& y) {
-  const std::int64_t depth = g.c_in * g.taps();
-  const Tiling tiling(g, depth, sizeof(T));
-  // Where there are few tiles, output channels are divided too, and patches made more than once.
-  const std::int64_t pieces = tiling.count() * g.groups;
-  const std::int64_t blocks =
-      pieces >= kFewConvPieces / 2
-          ? 1
-          : std::clamp<std::int64_t>(g.c_out / 64, 1, kFewConvPieces / pieces);
-  const std::int64_t block = divide_up(g.c_out, blocks);
-  pool.run(pieces * blocks, [&](std::int64_t piece) {
-    const Tile tile = tiling[piece / blocks / g.groups];
-    const std::int64_t group = piece / blocks % g.groups;
-    const std::int64_t first = piece % blocks * block;
-    if (first >= g.c_out) return;
-    const std::int64_t channels = std::min(block, g.c_out - first);
-    const Tensor memory = scratch<T>((depth + (tile.items > 1 ? channels : 0)) * tile.width(), y);
-    const Matrix<T> columns =
-        patches(g, tile, x.data<T>(), group * g.c_in, g.c_in, memory.data<T>());
-    forward_piece(g, tile, columns, weight, bias, group * g.c_out + first, channels, y.data<T>(),
-                  memory.data<T>() + depth * tile.width());
-  });
-}
 
 // Weights of the convolution that takes dy to dx: channels swapped inside a group, taps reversed.
 template <class T>
@@ -142,6 +36,14 @@ Tensor reversed_weight(const ConvGeometry& g, const Tensor& weight) {
   return result;
 }
 
+// Columns of a tile, of a column's bytes.
+std::int64_t tile_width(std::int64_t columns, std::int64_t column_bytes) {
+  constexpr std::int64_t kCacheBytes = 1 << 19;
+  const std::int64_t wanted = std::clamp<std::int64_t>(kCacheBytes / column_bytes, 96, 1024);
+  if (columns < wanted) return columns;
+  return divide_up(divide_up(columns, divide_up(columns, wanted)), 16) * 16;
+}
+
 // A piece owns a range of input channels of one item, so pieces never add to the same place.
 template <class T>
 void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, const Tensor& dy,
@@ -151,9 +53,7 @@ void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, con
   const std::int64_t blocks =
       std::clamp<std::int64_t>(conv_pieces(g) / (g.batch * g.groups), 1, g.c_in);
   const std::int64_t block = divide_up(g.c_in, blocks);
-  ConvGeometry one = g;  // tiles of single items
-  one.batch = 1;
-  const Tiling tiling(one, block * taps, sizeof(T));
+  const std::int64_t width = tile_width(g.out_size(), block * taps * std::int64_t{sizeof(T)});
   pool.run(g.batch * g.groups * blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % blocks * block;
     if (first >= g.c_in) return;
@@ -162,85 +62,31 @@ void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, con
     const T* from = dy.data<T>() + plane * g.c_out * g.out_size();
     T* to = dx.data<T>() + (plane * g.c_in + first) * g.in_size();
     const T* matrix = weight + plane % g.groups * g.c_out * depth + first * taps;
-    const Tensor memory = scratch<T>(channels * taps * tiling.widest(), dx);
+    const Tensor memory = scratch<T>(channels * taps * width, dx);
     std::fill_n(to, channels * g.in_size(), T{0});
-    for (std::int64_t i = 0; i < tiling.count(); ++i) {
-      const Tile tile = tiling[i];
-      multiply<T>(g.bits, channels * taps, tile.columns, g.c_out, {matrix, depth, true},
-                  {from + tile.begin, g.out_size()}, false, memory.data<T>(), tile.columns);
-      scatter_patches(g, memory.data<T>(), tile.columns, channels, tile.begin, tile.columns, to);
+    for (std::int64_t begin = 0; begin < g.out_size(); begin += width) {
+      const std::int64_t columns = std::min(width, g.out_size() - begin);
+      multiply<T>(g.bits, channels * taps, columns, g.c_out, {matrix, depth, true},
+                  {from + begin, g.out_size()}, false, memory.data<T>(), columns);
+      scatter_patches(g, memory.data<T>(), columns, channels, begin, columns, to);
     }
   });
 }
 
-// dy of one group over a tile as a matrix with one row per channel.
-template <class T>
-Matrix<T> output_rows(const ConvGeometry& g, const Tile& tile, const T* dy, std::int64_t group,
-                      T* memory) {
-  const std::int64_t size = g.out_size();
-  const std::int64_t item_size = g.groups * g.c_out * size;
-  const T* from = dy + tile.item * item_size + group * g.c_out * size;
-  if (tile.items == 1) return {from + tile.begin, size};
-  for (std::int64_t i = 0; i < tile.items; ++i) {
-    for (std::int64_t c = 0; c < g.c_out; ++c) {
-      std::copy_n(from + i * item_size + c * size, size, memory + c * tile.width() + i * size);
-    }
-  }
-  return {memory, tile.width()};
-}
-
-// A piece is a chunk of the tiles, with a partial sum of its own, and a block of input channels,
-// with columns of the weight of its own. Large weights have few chunks and many blocks.
-template <class T>
-void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& dy,
-                     const Tensor& dweight) {
-  const std::int64_t taps = g.taps();
-  const std::int64_t depth = g.c_in * taps;
-  const std::int64_t size = dweight.numel();
-  const Tiling tiling(g, depth, sizeof(T));
-  const std::int64_t pieces = conv_pieces(g, size);
-  const Chunks cut(tiling.count(), size, pieces);
-  const std::int64_t blocks =
-      std::clamp<std::int64_t>(pieces / (cut.chunks * g.groups), 1, divide_up(g.c_in, 8));
-  const std::int64_t block = divide_up(g.c_in, blocks);
-  const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
-  pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
-    const std::int64_t first = piece % blocks * block;
-    if (first >= g.c_in) return;
-    const std::int64_t channels = std::min(block, g.c_in - first);
-    const std::int64_t group = piece / blocks % g.groups;
-    const std::int64_t part = piece / blocks / g.groups;
-    const std::int64_t rows = channels * taps;
-    const Tensor memory = scratch<T>((rows + g.c_out) * tiling.widest(), dweight);
-    T* to = parts.data<T>() + part * size + group * g.c_out * depth + first * taps;
-    for (std::int64_t i = part * cut.chunk; i < std::min(tiling.count(), (part + 1) * cut.chunk);
-         ++i) {
-      const Tile tile = tiling[i];
-      const Matrix<T> columns =
-          patches(g, tile, x.data<T>(), group * g.c_in + first, channels, memory.data<T>());
-      const Matrix<T> gradient =
-          output_rows(g, tile, dy.data<T>(), group, memory.data<T>() + rows * tile.width());
-      multiply<T>(g.bits, g.c_out, rows, tile.width(), gradient, {columns.data, columns.ld, true},
-                  i > part * cut.chunk, to, depth);
-    }
-  });
-  if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
-}
-
-enum class Way { kDepthwise, kPointwise, kWinograd, kBlocked, kPatches };
+enum class Way { kDepthwise, kPointwise, kWinograd, kBlocked, kLines };
 
 template <class S>
 Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   if (g.depthwise()) return Way::kDepthwise;
   // Where the processor does not multiply bfloat16, float32 is faster.
-  if (std::is_same_v<S, BFloat16> && !onednn::fast_bfloat16()) return Way::kPatches;
+  if (std::is_same_v<S, BFloat16> && !onednn::fast_bfloat16()) return Way::kLines;
   if (is_large_pointwise(g)) return Way::kPointwise;
   if (std::is_same_v<S, float> && winograd_is_fast(g)) return Way::kWinograd;
   // oneDNN pads channels of x to a vector: for the gradients of one channel it computes sixteen.
-  if (pass != onednn::ConvPass::kForward && g.groups == 1 && g.c_in == 1) return Way::kPatches;
+  if (pass != onednn::ConvPass::kForward && g.groups == 1 && g.c_in == 1) return Way::kLines;
   const bool blocked = !std::is_same_v<S, double> && g.bits == Bits::kOfSizes &&
                        blocked_is_fast(g, pass, kDTypeOf<S>);
-  return blocked ? Way::kBlocked : Way::kPatches;
+  return blocked ? Way::kBlocked : Way::kLines;
 }
 
 // oneDNN has layouts for float and BFloat16.
@@ -281,11 +127,11 @@ void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
         break;
       case Way::kBlocked:
         return blocked_forward<Blocked<S>>(pool_, g, x, weight, bias, y);
-      case Way::kPatches:
+      case Way::kLines:
         break;
     }
     if constexpr (std::is_same_v<S, C>) {
-      forward<S>(pool_, g, x, weight.data<S>(), pbias, y);
+      lines_forward<S>(pool_, g, x, weight, pbias, y);
     } else {
       const Tensor wide = Tensor::empty(y.shape(), kDTypeOf<C>, y.device());
       conv(args, widened(*this, x), weight, bias, wide);
@@ -311,16 +157,15 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
         break;
       case Way::kBlocked:
         return blocked_backward_data<Blocked<S>>(pool_, g, weight, dy, dx);
-      case Way::kPatches:
+      case Way::kLines:
         break;
     }
     if constexpr (!std::is_same_v<S, C>) {
       const Tensor wide = Tensor::empty(dx.shape(), kDTypeOf<C>, dx.device());
       conv_backward_data(args, weight, widened(*this, dy), wide);
       cast(wide, dx);
-    } else if (g.unit_stride() && 4 * g.c_in > g.c_out) {
-      const Tensor back = reversed_weight<S>(g, weight);
-      forward<S>(pool_, reversed(g), dy, back.template data<S>(), nullptr, dx);
+    } else if (g.unit_stride() && 8 * g.c_in > g.c_out) {
+      lines_forward<S>(pool_, reversed(g), dy, reversed_weight<S>(g, weight), nullptr, dx);
     } else {
       backward_data<S>(pool_, g, weight.data<S>(), dy, dx);
     }
@@ -351,11 +196,11 @@ void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap
         break;
       case Way::kBlocked:
         return blocked_backward_weight<Blocked<S>>(pool_, g, x, dy, dweight);
-      case Way::kPatches:
+      case Way::kLines:
         break;
     }
     if constexpr (std::is_same_v<S, Compute<S>>) {
-      backward_weight<S>(pool_, g, whole(*this, x), dy, dweight);
+      lines_backward_weight<S>(pool_, g, x, dy, dweight);
     } else {
       conv_backward_weight(args, widened(*this, whole(*this, x)), widened(*this, dy), dweight);
     }

@@ -45,61 +45,6 @@ void for_runs(const ConvGeometry& g, std::int64_t channels, std::int64_t begin, 
   }
 }
 
-// Rows of the output are as long as those of the input and the stride is one: a tap is a shift of
-// the whole plane, so a stretch over many rows is one copy, and then the columns that wrapped
-// around are cleared. Positions [begin, begin + count) of one slab of depth.
-template <class T>
-void copy_shifted(const ConvGeometry& g, const T* plane, std::int64_t shift_h, std::int64_t shift_w,
-                  std::int64_t begin, std::int64_t count, T* to) {
-  const std::int64_t width = g.in[2];
-  const Valid rows = valid_outputs(g.out[1], g.in[1], 1, shift_h);
-  const Valid columns = valid_outputs(width, width, 1, shift_w);
-  const std::int64_t shift = shift_h * width + shift_w;
-  const std::int64_t end = begin + count;
-  const std::int64_t least = std::max(rows.begin * width, -shift);
-  const std::int64_t most = std::min(rows.end * width, g.in[1] * width - shift);
-  const std::int64_t first = std::clamp(least, begin, end);
-  const std::int64_t last = std::clamp(most, first, end);
-  std::fill(to, to + (first - begin), T{0});
-  std::copy(plane + first + shift, plane + last + shift, to + (first - begin));
-  std::fill(to + (last - begin), to + count, T{0});
-  if (columns.begin == 0 && columns.end == width) return;
-  for (std::int64_t line = first / width * width; line < last; line += width) {
-    for (std::int64_t i = std::max(line, first); i < std::min(line + columns.begin, last); ++i) {
-      to[i - begin] = T{0};
-    }
-    for (std::int64_t i = std::max(line + columns.end, first); i < std::min(line + width, last);
-         ++i) {
-      to[i - begin] = T{0};
-    }
-  }
-}
-
-template <class T>
-void gather_shifted(const ConvGeometry& g, const T* x, std::int64_t channels, std::int64_t begin,
-                    std::int64_t count, T* columns, std::int64_t ld) {
-  const std::int64_t slab = g.out[1] * g.out[2];
-  for (std::int64_t row = 0; row < channels * g.taps(); ++row) {
-    const std::int64_t tap = row % g.taps();
-    const std::int64_t shift_d = tap / (g.kernel[1] * g.kernel[2]) * g.dilation[0] - g.padding[0];
-    const std::int64_t shift_h = tap / g.kernel[2] % g.kernel[1] * g.dilation[1] - g.padding[1];
-    const std::int64_t shift_w = tap % g.kernel[2] * g.dilation[2] - g.padding[2];
-    const T* channel = x + row / g.taps() * g.in_size();
-    for (std::int64_t i = 0; i < count;) {
-      const std::int64_t first = (begin + i) % slab;
-      const std::int64_t length = std::min(slab - first, count - i);
-      const std::int64_t d = (begin + i) / slab * g.stride[0] + shift_d;
-      T* to = columns + row * ld + i;
-      if (d >= 0 && d < g.in[0]) {
-        copy_shifted(g, channel + d * g.in[1] * g.in[2], shift_h, shift_w, first, length, to);
-      } else {
-        std::fill_n(to, length, T{0});
-      }
-      i += length;
-    }
-  }
-}
-
 }  // namespace
 
 ConvGeometry conv_geometry(Bits bits, const ConvArgs& args, const Shape& x, const Shape& weight,
@@ -144,28 +89,6 @@ Valid valid_outputs(std::int64_t out, std::int64_t in, std::int64_t stride, std:
 }
 
 template <class T>
-void gather_patches(const ConvGeometry& g, const T* x, std::int64_t channels, std::int64_t begin,
-                    std::int64_t count, T* columns, std::int64_t ld) {
-  if (g.stride[1] == 1 && g.stride[2] == 1 && g.in[2] == g.out[2]) {
-    gather_shifted(g, x, channels, begin, count, columns, ld);
-    return;
-  }
-  const std::int64_t stride = g.stride[2];
-  for_runs(g, channels, begin, count, ld, [&](std::int64_t column, const Run& run) {
-    T* to = columns + column;
-    std::fill_n(to, run.valid_begin, T{0});
-    const T* from = x + run.source;
-    const std::int64_t n = run.valid_end - run.valid_begin;
-    if (stride == 1) {
-      std::copy_n(from, n, to + run.valid_begin);
-    } else {
-      for (std::int64_t i = 0; i < n; ++i) to[run.valid_begin + i] = from[i * stride];
-    }
-    std::fill(to + run.valid_end, to + run.length, T{0});
-  });
-}
-
-template <class T>
 void scatter_patches(const ConvGeometry& g, const T* columns, std::int64_t ld,
                      std::int64_t channels, std::int64_t begin, std::int64_t count, T* x) {
   const std::int64_t stride = g.stride[2];
@@ -177,8 +100,6 @@ void scatter_patches(const ConvGeometry& g, const T* columns, std::int64_t ld,
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                  \
-  template void gather_patches<T>(const ConvGeometry&, const T*, std::int64_t, std::int64_t,  \
-                                  std::int64_t, T*, std::int64_t);                            \
   template void scatter_patches<T>(const ConvGeometry&, const T*, std::int64_t, std::int64_t, \
                                    std::int64_t, std::int64_t, T*);
 FOVEA_INSTANTIATE(float)

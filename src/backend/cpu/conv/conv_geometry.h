@@ -1,4 +1,4 @@
-// The sizes of a convolution, and the matrix of input patches that turns it into a product.
+// The sizes of a convolution, and sums of what its taps have for the same place.
 #pragma once
 
 #include "backend/backend.h"
@@ -21,7 +21,7 @@ struct ConvGeometry {
   /// Elements that one output sees along an axis, from its first to its last.
   std::int64_t reach(std::size_t axis) const { return dilation[axis] * (kernel[axis] - 1) + 1; }
   bool unit_stride() const { return product(stride) == 1; }
-  /// The patches are the input itself.
+  /// An output sees the channels at its own place alone.
   bool pointwise() const { return taps() == 1 && unit_stride() && padding == Axes{0, 0, 0}; }
   /// One input channel per group.
   bool depthwise() const { return groups > 1 && c_in == 1; }
@@ -48,14 +48,9 @@ struct Valid {
 };
 Valid valid_outputs(std::int64_t out, std::int64_t in, std::int64_t stride, std::int64_t shift);
 
-/// Patches of output positions [begin, begin + count) of `channels` planes of one item:
-/// columns[(channel taps + tap) ld + i] = x[channel, input of tap at position begin + i], 0
-/// outside.
-template <class T>
-void gather_patches(const ConvGeometry& g, const T* x, std::int64_t channels, std::int64_t begin,
-                    std::int64_t count, T* columns, std::int64_t ld);
-
-/// The reverse: adds the columns to the places they would have come from.
+/// Adds columns for output positions [begin, begin + count) of one item to the places of its
+/// `channels` planes that each position sees: columns[(channel taps + tap) ld + i] to the place of
+/// the tap at position begin + i, and nothing outside.
 template <class T>
 void scatter_patches(const ConvGeometry& g, const T* columns, std::int64_t ld,
                      std::int64_t channels, std::int64_t begin, std::int64_t count, T* x);

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/simd/attention_impl.h"
 #include "backend/cpu/simd/channel_impl.h"
+#include "backend/cpu/simd/conv_lines_impl.h"
 #include "backend/cpu/simd/correlate_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
 #include "backend/cpu/simd/layout_impl.h"

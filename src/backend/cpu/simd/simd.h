@@ -60,6 +60,21 @@ inline constexpr std::int64_t kPanelDepth = 256;
 /// behind them too.
 inline constexpr std::int64_t kPackedRows = 12, kPackedColumns = 2 * kSlack;
 
+/// Positions of a convolution that lie next to each other: where the first one's input begins, and
+/// where its result is.
+struct ConvLine {
+  std::int64_t x = 0, y = 0;
+};
+/// A part of a convolution: the sum over `terms` <= kPanelDepth of a weight and the element of x so
+/// far behind a position's own, for `count` lines of `width` positions.
+template <class T>
+struct ConvLines {
+  std::int64_t count = 0, width = 0, terms = 0;
+  const ConvLine* lines = nullptr;
+  const std::int64_t* distances = nullptr;
+  const T* x = nullptr;
+};
+
 /// Planes of batch or group norm that lie next to each other: (x - mean) scale + shift, plus the
 /// residual if there is one, and a ReLU if asked for. mean, scale and shift have one element a
 /// plane. In backward the ReLU is open where y is positive, or without y where the sum is.

@@ -1,0 +1,224 @@
+#include "backend/cpu/conv/tap_layout.h"
+
+#include <algorithm>
+
+namespace fovea::cpu {
+
+namespace {
+// Maps of so many positions have items next to each other, or their vectors would be half empty.
+constexpr std::int64_t kSmallMap = 16;
+}  // namespace
+
+TapLayout::TapLayout(const ConvGeometry& g, std::int64_t lanes, std::int64_t most)
+    : g_(g), lanes_(lanes) {
+  cut(most);
+  lay_out();
+  list_lines();
+}
+
+// Whole items, or whole slices of one, or whole rows of one, or parts of a row.
+void TapLayout::cut(std::int64_t most) {
+  whole_.items = 1;
+  whole_.size = {1, 1, 1};
+  std::int64_t left = most;
+  const auto take = [&](std::int64_t all) {
+    const std::int64_t size = std::clamp<std::int64_t>(left, 1, all);
+    left = size == all ? left / all : 0;
+    return divide_up(all, divide_up(all, size));
+  };
+  whole_.size[2] = take(g_.out[2]);
+  if (whole_.size[2] < g_.out[2])
+    whole_.size[2] = std::min(g_.out[2], divide_up(whole_.size[2], simd::kSlack) * simd::kSlack);
+  whole_.size[1] = take(g_.out[1]);
+  whole_.size[0] = take(g_.out[0]);
+  whole_.items = take(g_.batch);
+  if (lanes_ > 1 && g_.out_size() <= kSmallMap) mixed_ = whole_.items;
+  rows_ = mixed_ == 1 && whole_.size[2] % lanes_ == 0 && g_.out[2] % lanes_ == 0;
+}
+
+void TapLayout::lay_out() {
+  Axes places{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    phases_[axis] = std::min(g_.stride[axis], g_.reach(axis));
+    more_[axis] = (g_.reach(axis) - 1) / g_.stride[axis];
+    places[axis] = whole_.size[axis] + more_[axis];
+  }
+  // Zeros behind a row are those before the next one.
+  if (g_.stride[2] == 1 && whole_.size[2] == g_.out[2]) {
+    const std::int64_t before = g_.padding[2], behind = places[2] - before - g_.in[2];
+    places[2] -= std::clamp<std::int64_t>(std::min(before, behind), 0, more_[2]);
+  }
+  step_[2] = mixed_;
+  step_[1] = places[2] * step_[2];
+  step_[0] = places[1] * step_[1];
+  phase_[2] = places[0] * step_[0];
+  phase_[1] = phases_[2] * phase_[2];
+  phase_[0] = phases_[1] * phase_[1];
+  item_ = mixed_ > 1 ? 1 : phases_[0] * phase_[0];
+  // No power of two: channels would compete for few lines of the cache.
+  channel_ = phases_[0] * phase_[0] * (mixed_ > 1 ? 1 : whole_.items) + simd::kSlack;
+}
+
+void TapLayout::list_lines() {
+  const std::int64_t items = mixed_ > 1 ? 1 : whole_.items;
+  const std::int64_t rows = rows_ ? whole_.size[1] : 1;
+  all_lines_ = items * whole_.size[0] * rows;
+  line_size_ = divide_up(stretch(whole_), simd::kSlack) * simd::kSlack;
+  const std::int64_t y_item = g_.groups * g_.c_out * g_.out_size();
+  for (std::int64_t line = 0; line < all_lines_; ++line) {
+    const std::int64_t item = line / (whole_.size[0] * rows);
+    const std::int64_t d = line / rows % whole_.size[0], h = line % rows;
+    lines_.push_back({item * item_ + d * step_[0] + h * step_[1],
+                      rows_ ? item * y_item + place({d, h, 0}) : line * line_size_});
+  }
+}
+
+std::int64_t TapLayout::blocks() const {
+  std::int64_t count = divide_up(g_.batch, whole_.items);
+  for (std::size_t axis = 0; axis < 3; ++axis) count *= divide_up(g_.out[axis], whole_.size[axis]);
+  return count;
+}
+
+ConvBlock TapLayout::block(std::int64_t i) const {
+  ConvBlock block;
+  for (std::size_t axis = 3; axis-- > 0;) {
+    const std::int64_t count = divide_up(g_.out[axis], whole_.size[axis]);
+    block.begin[axis] = i % count * whole_.size[axis];
+    block.size[axis] = std::min(whole_.size[axis], g_.out[axis] - block.begin[axis]);
+    i /= count;
+  }
+  block.item = i * whole_.items;
+  block.items = std::min(whole_.items, g_.batch - block.item);
+  return block;
+}
+
+std::int64_t TapLayout::line_count(const ConvBlock& block) const {
+  return (mixed_ > 1 ? 1 : block.items) * block.size[0] * (rows_ ? block.size[1] : 1);
+}
+
+std::int64_t TapLayout::line_width(const ConvBlock& block) const {
+  return rows_ ? block.size[2] : stretch(block);
+}
+
+std::int64_t TapLayout::distance(std::int64_t term) const {
+  std::int64_t tap = term % g_.taps();
+  std::int64_t distance = term / g_.taps() * channel_;
+  for (std::size_t axis = 3; axis-- > 0;) {
+    const std::int64_t at = tap % g_.kernel[axis] * g_.dilation[axis];
+    distance += at % g_.stride[axis] * phase_[axis] + at / g_.stride[axis] * step_[axis];
+    tap /= g_.kernel[axis];
+  }
+  return distance;
+}
+
+std::int64_t TapLayout::made_size() const {
+  const std::int64_t rows = (whole_.size[1] + more_[1]) * g_.stride[1];
+  return std::min(rows, g_.in[1]) * g_.in[2];
+}
+
+template <class T>
+void TapLayout::copy(const ConvSource<T>& source, const ConvBlock& block, std::int64_t first,
+                     std::int64_t channels, T* made, T* to) const {
+  // Rows of the input that a slice reads.
+  const std::int64_t before = block.begin[1] * g_.stride[1] - g_.padding[1];
+  const std::int64_t rows = (block.size[1] + more_[1] - 1) * g_.stride[1] + phases_[1];
+  const std::int64_t top = std::clamp<std::int64_t>(before, 0, g_.in[1]);
+  const std::int64_t end = std::clamp(before + rows, top, g_.in[1]);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t i = 0; i < block.items; ++i) {
+      for (std::int64_t slice = 0; slice < (block.size[0] + more_[0]) * phases_[0]; ++slice) {
+        const std::int64_t place = slice / phases_[0], phase = slice % phases_[0];
+        const std::int64_t d = (block.begin[0] + place) * g_.stride[0] + phase - g_.padding[0];
+        T* at = to + c * channel_ + i * item_ + phase * phase_[0] + place * step_[0];
+        if (d < 0 || d >= g_.in[0] || top == end) {
+          copy_slice<T>(nullptr, 0, 0, block, at);
+        } else {
+          const Matrix<T> part =
+              source.part(block.item + i, first + c, 1, (d * g_.in[1] + top) * g_.in[2],
+                          (end - top) * g_.in[2], made);
+          copy_slice(part.data, top, end, block, at);
+        }
+      }
+    }
+  }
+}
+
+// Of one slice, rows [first, last) of the input are given.
+template <class T>
+void TapLayout::copy_slice(const T* rows, std::int64_t first, std::int64_t last,
+                           const ConvBlock& block, T* to) const {
+  const std::int64_t width = block.size[2] + more_[2];
+  const std::int64_t begin = block.begin[1] * g_.stride[1] - g_.padding[1];
+  const bool plain = g_.stride[1] == 1 && g_.stride[2] == 1 && mixed_ == 1;
+  const Valid columns = valid_outputs(width, g_.in[2], 1, block.begin[2] - g_.padding[2]);
+  const bool at_once = plain && columns.end - columns.begin == g_.in[2];
+  if (at_once && last > first) {
+    simd::kernels().of<T>().put_rows(T{1}, rows, false,
+                                     to + (first - begin) * step_[1] + columns.begin, step_[1],
+                                     last - first, g_.in[2]);
+  }
+  for (std::int64_t place = 0; place < block.size[1] + more_[1]; ++place) {
+    for (std::int64_t phase = 0; phase < phases_[1]; ++phase) {
+      const std::int64_t r = begin + place * g_.stride[1] + phase;
+      T* row = to + phase * phase_[1] + place * step_[1];
+      const bool given = r >= first && r < last;
+      if (at_once && given) {
+        for (std::int64_t i = 0; i < columns.begin; ++i) row[i] = T{0};
+        for (std::int64_t i = columns.end; i < width; ++i) row[i] = T{0};
+      } else {
+        for (std::int64_t p = 0; p < phases_[2]; ++p)
+          copy_row<T>(given ? rows + (r - first) * g_.in[2] : nullptr, p, block,
+                      row + p * phase_[2]);
+      }
+    }
+  }
+}
+
+// One remainder of one row; without a row, zeros.
+template <class T>
+void TapLayout::copy_row(const T* row, std::int64_t phase, const ConvBlock& block, T* to) const {
+  const std::int64_t width = block.size[2] + more_[2], stride = g_.stride[2];
+  const std::int64_t shift = block.begin[2] * stride + phase - g_.padding[2];
+  const Valid valid =
+      row == nullptr ? Valid{width, width} : valid_outputs(width, g_.in[2], stride, shift);
+  const std::int64_t step = step_[2];
+  for (std::int64_t i = 0; i < valid.begin; ++i) to[i * step] = T{0};
+  if (step == 1 && stride == 1) {
+    std::copy(row + valid.begin + shift, row + valid.end + shift, to + valid.begin);
+  } else {
+    for (std::int64_t i = valid.begin; i < valid.end; ++i) to[i * step] = row[i * stride + shift];
+  }
+  for (std::int64_t i = valid.end; i < width; ++i) to[i * step] = T{0};
+}
+
+template <class T>
+void TapLayout::put(const ConvBlock& block, const T* result, std::int64_t channels, T* y) const {
+  const std::int64_t size = g_.out_size(), width = block.size[2];
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t i = 0; i < block.items; ++i) {
+      for (std::int64_t d = 0; d < block.size[0]; ++d) {
+        const std::int64_t line = mixed_ > 1 ? d : i * block.size[0] + d;
+        const T* from = result + c * result_size() + line * line_size_ + (mixed_ > 1 ? i : 0);
+        T* to = y + (i * g_.groups * g_.c_out + c) * size + place({d, 0, 0});
+        if (mixed_ == 1 && width == g_.out[2]) {
+          simd::kernels().of<T>().take_rows(from, step_[1], to, block.size[1], width);
+          continue;
+        }
+        for (std::int64_t h = 0; h < block.size[1]; ++h) {
+          for (std::int64_t w = 0; w < width; ++w)
+            to[h * g_.out[2] + w] = from[h * step_[1] + w * step_[2]];
+        }
+      }
+    }
+  }
+}
+
+#define FOVEA_INSTANTIATE(T)                                                             \
+  template void TapLayout::copy<T>(const ConvSource<T>&, const ConvBlock&, std::int64_t, \
+                                   std::int64_t, T*, T*) const;                          \
+  template void TapLayout::put<T>(const ConvBlock&, const T*, std::int64_t, T*) const;
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea::cpu
