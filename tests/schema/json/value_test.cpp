@@ -2,8 +2,15 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdint>
+#include <fstream>
 #include <limits>
+#include <new>
+#include <string>
 
 #include "base/error.h"
 #include "schema/json/parse.h"
@@ -77,4 +84,28 @@ TEST_CASE("value: set keeps order, erase removes, copies are independent", "[sch
   CHECK_FALSE(copy.erase("b"));
   CHECK(copy.dump(0) == R"({"a":2})");
   CHECK(Value::array(std::vector<double>{1, 2.5}).dump(0) == "[1.0,2.5]");
+}
+
+// (Sanitizers need more memory than a limit leaves.)
+TEST_CASE("value: a copy that runs out of memory leaves nothing behind", "[schema][long]") {
+  const Value value =
+      Value::object({{"list", Value::array({1, std::string(std::size_t{64} << 20, 'x')})}});
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  REQUIRE(pages > 0);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit limited = before;
+  limited.rlim_cur = static_cast<rlim_t>(pages * getpagesize()) + (rlim_t{16} << 20);
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  bool threw = false;
+  try {
+    const Value copy = value;
+  } catch (const std::bad_alloc&) {
+    threw = true;
+  }
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(threw);
+  const Value copy = value;
+  CHECK(copy == value);
 }
