@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "base/error.h"
@@ -279,7 +280,15 @@ void CachingAllocator::release(const Block& block) {
   }
   at->second.idle = true;
   at->second.since = stats_.requests;
-  add_idle({at->second.size, -stats_.requests, block.at.memory, at->first});
+  const Idle piece{at->second.size, -stats_.requests, block.at.memory, at->first};
+  try {
+    add_idle(piece);
+  } catch (const std::bad_alloc&) {
+    // No memory to note it down, and a destructor calls: what is whole goes back, and a part waits
+    // for its neighbours.
+    remove_idle(piece);
+    if (is_whole(piece)) give_back(piece);
+  }
 }
 
 void CachingAllocator::trim() {

@@ -154,7 +154,7 @@ TEST_CASE("limits: fewer threads than asked for are said, nothing hangs", "[cli]
   const TestFolder folder("cli-limits");
   folder.write("tiny.json", tiny_run());
   // Of memory: stacks of threads no longer fit.
-  for (const int mib : {400, 700, 1000, 2000}) {
+  for (const int mib : {400, 600, 650, 675, 690, 700, 710, 725, 750, 1000, 2000}) {
     const CliResult result = in_shell(
         fmt::format("cd {}; rm -rf run; ulimit -v {}; timeout -s KILL 60 train tiny.json --out run "
                     "--threads 64 --quiet --json > /dev/null",
