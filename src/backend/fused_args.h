@@ -219,9 +219,6 @@ struct LinearAttentionArgs {
                     // the heads cover them
 
   bool two_maps() const { return !q2.head_offsets.empty(); }
-  /// True where a map is larger than what a kernel has of it at a time (the host's blocks).
-  bool is_long() const { return keys > kBlockKeys; }
-  static constexpr std::int64_t kBlockKeys = 224;
 };
 
 /// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter; of a norm weight:
