@@ -257,6 +257,7 @@ TEST_CASE("opencl: a device that is not there is refused", "[cli][opencl]") {
 }
 
 TEST_CASE("opencl: programs on disk may be damaged, or have no place", "[cli][opencl]") {
+  const Setting keep("FOVEA_OPENCL_PROGRAMS", "keep");  // PoCL's too
   const TestFolder folder("cli-opencl-cache");
   const std::string experiment = folder.write(
       "experiment.json", digits(R"("steps": 1, "device": "opencl", "tensorboard": false)"));

@@ -88,6 +88,17 @@ bool float64_is_wanted() {
   return wish == nullptr || std::string(wish) != "off";
 }
 
+// PoCL keeps what it has compiled itself, and compiles all kernels of a program, for groups of any
+// size too, before it gives its binary: twice as many as a network needs. With
+// FOVEA_OPENCL_PROGRAMS=keep it is one of the drivers whose programs we keep.
+bool programs_are_kept(const cl::Device& device) {
+  const char* wish = std::getenv("FOVEA_OPENCL_PROGRAMS");
+  if (wish != nullptr && std::string(wish) == "keep") return true;
+  const std::string platform =
+      cl::Platform(device.getInfo<CL_DEVICE_PLATFORM>()).getInfo<CL_PLATFORM_NAME>();
+  return platform != "Portable Computing Language";
+}
+
 cl_mem memory_of(MemoryHandle handle) { return reinterpret_cast<cl_mem>(handle); }
 
 class OpenClRuntime final : public Runtime {
@@ -97,7 +108,8 @@ class OpenClRuntime final : public Runtime {
         context_(device),
         queue_(context_, device, CL_QUEUE_PROFILING_ENABLE),
         name_(device.getInfo<CL_DEVICE_NAME>()),
-        has_float64_(device.getInfo<CL_DEVICE_DOUBLE_FP_CONFIG>() != 0 && float64_is_wanted()) {
+        has_float64_(device.getInfo<CL_DEVICE_DOUBLE_FP_CONFIG>() != 0 && float64_is_wanted()),
+        keeps_programs_(programs_are_kept(device)) {
     FOVEA_CHECK(device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>() >= GROUP_SIZE, BackendError,
                 fmt::format("opencl: {}: groups of {} work items at most, our kernels have {}; run "
                             "with device=cpu",
@@ -235,7 +247,7 @@ class OpenClRuntime final : public Runtime {
     const std::string key =
         program_key(fmt::format("{}\n{}\n{}\n{}\n{}", name_, device_.getInfo<CL_DEVICE_VERSION>(),
                                 device_.getInfo<CL_DRIVER_VERSION>(), options, source));
-    if (const auto binary = read_program(key)) {
+    if (const auto binary = keeps_programs_ ? read_program(key) : std::nullopt) {
       try {
         cl::Program kept(context_, {device_}, cl::Program::Binaries{*binary});
         kept.build(device_, options.c_str());
@@ -251,8 +263,10 @@ class OpenClRuntime final : public Runtime {
           fmt::format("opencl: {}: {}.cl does not compile for {}{}; run with device=cpu", name_,
                       file_of(kernel), name_of(dtype), complaint_of(fresh)));
     }
-    const auto binaries = fresh.getInfo<CL_PROGRAM_BINARIES>();
-    if (!binaries.empty()) write_program(key, binaries.front());
+    if (keeps_programs_) {
+      const auto binaries = fresh.getInfo<CL_PROGRAM_BINARIES>();
+      if (!binaries.empty()) write_program(key, binaries.front());
+    }
     return program = fresh;
   }
 
@@ -269,7 +283,7 @@ class OpenClRuntime final : public Runtime {
   cl::Context context_;
   cl::CommandQueue queue_;
   std::string name_;
-  bool has_float64_;
+  bool has_float64_, keeps_programs_;
   std::mutex mutex_;
   std::map<void*, cl::Buffer> pinned_;
   std::map<std::pair<std::string, DType>, cl::Program> programs_;
