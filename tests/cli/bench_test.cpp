@@ -170,6 +170,8 @@ TEST_CASE("bench: a roofline has peaks, measured once, and a limit for every ope
   CHECK(result["peaks"]["operations_per_s"]["float32"]["registers"] > 1e8);
   CHECK(result["peaks"]["bytes_per_s"].back()["name"] == "memory");
   CHECK(result["least_ms"] > 0);
+  CHECK(result["present_share"] > 0);
+  CHECK(result["present_share"] < 1.5);  // (a processor may raise its clock afterwards)
   double lost = 0;
   bool updates = false;
   for (const json& row : result["profile"]) {

@@ -7,6 +7,7 @@
 
 #include "autograd/mode.h"
 #include "backend/backend.h"
+#include "backend/peaks.h"
 #include "bench/memory.h"
 #include "bench/user_time.h"
 #include "bench/work.h"
@@ -36,25 +37,28 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
   result.start_up_s = seconds_since(settings.started);
 
   MemoryStats before;
-  double user_before = 0;
+  double user_s = 0, rate = 0;
   for (std::int64_t i = -settings.warm_up; i < settings.steps; ++i) {
     if (i == 0) {
       device.allocator().reset_peak();
       before = device.allocator().stats();
-      user_before = user_seconds();
     }
+    const double user_before = user_seconds();
     const auto start = Clock::now();
     const Tensor output = work.step();
     device.synchronize();
     const double ms = 1e3 * seconds_since(start);
-    if (i >= 0) result.ms.push_back(ms);
+    if (i >= 0) {
+      result.ms.push_back(ms);
+      user_s += user_seconds() - user_before;
+      if (settings.peaks) rate += present_float32_rate(device);
+    }
     if (i == -settings.warm_up) {
       const autograd::NoGrad no_grad;
       result.loss = training::scalar_of(work.loss(output));
     }
   }
-  result.user_ms_per_step =
-      1e3 * (user_seconds() - user_before) / static_cast<double>(settings.steps);
+  result.user_ms_per_step = 1e3 * user_s / static_cast<double>(settings.steps);
   const MemoryStats after = device.allocator().stats();
   std::sort(result.ms.begin(), result.ms.end());
   result.batch_size = work.batch_size;
@@ -63,6 +67,10 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
   result.allocations_per_step = static_cast<double>(after.allocations - before.allocations) /
                                 static_cast<double>(settings.steps);
   result.backend = device.backend().description();
+  if (settings.peaks) {
+    result.present_share =
+        rate / static_cast<double>(settings.steps) / settings.peaks->peaks.float32.registers;
+  }
   if (settings.profile) {
     result.profile =
         experiment::profile(work.step, settings.peaks ? &settings.peaks->peaks : nullptr);
@@ -96,6 +104,7 @@ schema::Value to_json(const experiment::Experiment& e, const Settings& settings,
   if (settings.peaks) {
     const experiment::ProfileRow total = experiment::total_of(r.profile);
     json.set("peaks", experiment::to_json(*settings.peaks));
+    json.set("present_share", r.present_share);
     json.set("least_ms", total.least_ms);
     json.set("limit_share", total.least_ms / total.ms_per_step);
   }
@@ -112,7 +121,10 @@ std::string to_text(const experiment::Experiment& e, const Settings& settings, c
       r.quantile(0.1), r.quantile(0.9), 1e3 * static_cast<double>(r.batch_size) / median,
       experiment::bytes_text(r.peak_bytes), r.allocations_per_step);
   if (settings.peaks) {
-    text += "\n" + experiment::to_text(*settings.peaks) + "\n" + experiment::limits_text(r.profile);
+    text += fmt::format(
+        "\n{}\nbetween the steps, registers gave {:.0f} % of their peak in float32\n\n{}",
+        experiment::to_text(*settings.peaks), 100 * r.present_share,
+        experiment::limits_text(r.profile));
   } else if (!r.profile.empty()) {
     text += "\n" + experiment::to_text(r.profile);
   }

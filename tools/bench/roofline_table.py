@@ -79,7 +79,7 @@ def case_line(title, row):
     step = sum(of["ms_per_step"] for of in result["profile"])
     worst = ", ".join(f"{operation(of)} {of['lost_ms']:.1f}" for of in lost(row)[:3])
     return (f"| {title} | {row['precision']} | {step:.1f} | {result['least_ms']:.1f} "
-            f"| {100 * result['limit_share']:.0f} % | {worst} |")
+            f"| {100 * result['limit_share']:.0f} % | {100 * result['present_share']:.0f} % | {worst} |")
 
 
 def loss_lines(rows, titles, count):
@@ -114,8 +114,8 @@ def main():
     titles = {case.name: case.title for case in cases}
     asked = [row for row in rows if row["case"] in titles and row["precision"] in args.precision
              and row["threads"] == args.threads and row["program"] == program]
-    print("| case | precision | step, ms | limit, ms | share of the limit | most lost, ms |\n"
-          "|---|---|---:|---:|---:|---|")
+    print("| case | precision | step, ms | limit, ms | share of the limit | registers gave | most lost, ms |\n"
+          "|---|---|---:|---:|---:|---:|---|")
     for row in asked:
         print(case_line(titles[row["case"]], row))
     print("\n| operation | case | precision | ms | limit | share of it | lost, ms | of the step |\n"

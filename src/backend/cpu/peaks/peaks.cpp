@@ -107,31 +107,40 @@ void make_long_enough(std::int64_t& amount, const std::function<Repetition()>& r
   while (amount < kMost && fastest() < kRepetition) amount *= 2;
 }
 
-// Multiply-adds a second of a loop that returns how many a number of turns has, in all threads at
-// the same time. Registers belong to a core, so time in which others had it does not count.
-double rate_of(const CpuBackend& backend, const std::function<std::int64_t(std::int64_t)>& loop) {
+// A loop that returns how many multiply-adds a number of turns has.
+using Loop = std::function<std::int64_t(std::int64_t)>;
+
+// That in all threads at the same time. Registers belong to a core, so time in which others had it
+// does not count.
+Repetition run_loop(const CpuBackend& backend, const Loop& loop, std::int64_t turns) {
+  std::vector<double> rates(static_cast<std::size_t>(busy_threads(backend)));
+  const double seconds = together(backend, [&](int thread) {
+    const double begin = thread_seconds();
+    const auto macs = static_cast<double>(loop(turns));
+    rates[static_cast<std::size_t>(thread)] = macs / (thread_seconds() - begin);
+  });
+  return {std::accumulate(rates.begin(), rates.end(), 0.0) * seconds, seconds};
+}
+
+// Multiply-adds a second.
+double rate_of(const CpuBackend& backend, const Loop& loop) {
   constexpr double kBudget = 0.1;
   std::int64_t turns = 1000;
-  const auto repetition = [&] {
-    std::vector<double> rates(static_cast<std::size_t>(busy_threads(backend)));
-    const double seconds = together(backend, [&](int thread) {
-      const double begin = thread_seconds();
-      const auto macs = static_cast<double>(loop(turns));
-      rates[static_cast<std::size_t>(thread)] = macs / (thread_seconds() - begin);
-    });
-    return Repetition{std::accumulate(rates.begin(), rates.end(), 0.0) * seconds, seconds};
-  };
+  const auto repetition = [&] { return run_loop(backend, loop, turns); };
   make_long_enough(turns, repetition);
   return best_rate(kBudget, repetition);
+}
+
+template <class S>
+std::int64_t multiply_adds(std::int64_t turns) {
+  Compute<S> result[simd::kSlack];
+  return simd::kernels().of<S>().multiply_adds(turns, result);
 }
 
 // Operations a second of the loop for numbers stored as S.
 template <class S>
 double in_registers(const CpuBackend& backend) {
-  return 2 * rate_of(backend, [](std::int64_t turns) {
-           Compute<S> result[simd::kSlack];
-           return simd::kernels().of<S>().multiply_adds(turns, result);
-         });
+  return 2 * rate_of(backend, multiply_adds<S>);
 }
 
 // Those of bfloat16 on tile registers; 0 without any.
@@ -315,6 +324,17 @@ Peaks measure_peaks(const Device& device) {
                                is_memory ? kAtOnce / threads : bytes);
   }
   return peaks;
+}
+
+double present_float32_rate(const Device& device) {
+  const cpu::CpuBackend& backend = cpu::backend_of(device);
+  constexpr double kEnough = 4e-3;
+  std::int64_t turns = 1000;
+  for (;;) {
+    const cpu::Repetition last = cpu::run_loop(backend, cpu::multiply_adds<float>, turns);
+    if (last.seconds >= kEnough) return 2 * last.work / last.seconds;
+    turns *= 2;
+  }
 }
 
 }  // namespace fovea
