@@ -193,6 +193,22 @@ TEST_CASE("conv: shapes whose blocks are cut in every way equal direct loops", "
   check_against_direct(g, 3, DType::kFloat32, 3e-4);
 }
 
+TEST_CASE("conv: kernels of one pixel equal direct loops", "[ops]") {
+  // Planes on the same page and on different ones, of whole blocks and not; more channels than are
+  // summed at once; few rows of the weight, and more than a piece has; groups; items in runs.
+  const auto g = GENERATE(
+      values<Geometry>({{3, 300, 20, 1, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {1, 20, 300, 1, {1, 8, 8}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {2, 270, 14, 1, {1, 37, 29}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {2, 13, 70, 1, {1, 32, 32}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {1, 5, 3, 1, {1, 70, 75}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {200, 12, 10, 2, {1, 4, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {70, 6, 8, 2, {3, 8, 43}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}}}));
+  CAPTURE(g.c_in, g.c_out, g.in);
+  check_against_direct(g, 3, DType::kFloat64, 1e-11);
+  check_against_direct(g, 3, DType::kFloat32, 3e-4);
+}
+
 TEST_CASE("conv: an item has the same bits alone and in a batch, where asked for", "[ops][host]") {
   const Device device = make_cpu(2, /*batch_invariant=*/true);
   for (const std::int64_t side : {1, 4, 7, 8, 33}) {

@@ -8,29 +8,41 @@
 
 #include "backend/cpu/conv/conv_source.h"
 #include "backend/cpu/pieces.h"
+#include "backend/cpu/products/onednn.h"
+#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
 
-// How the products of all items and groups are cut: pixels, so that their part of the right operand
-// stays in the second-level cache, and rows of the result where there are few pieces otherwise.
+using simd::kPackedColumns;
+using simd::kPanelDepth;
+
+constexpr std::int64_t kMostPixels = 4096;
+
+std::int64_t round_up(std::int64_t n, std::int64_t step) { return divide_up(n, step) * step; }
+
+// Rows of a result in blocks, where there are few other pieces.
+std::int64_t row_blocks(std::int64_t pieces, std::int64_t m) {
+  constexpr std::int64_t kLeastRows = 64;
+  return std::clamp<std::int64_t>(kFewConvPieces / pieces, 1, divide_up(m, kLeastRows));
+}
+
+// How the library's products of all items and groups are cut: pixels, so that their part of the
+// right operand stays in the second-level cache, and rows of the result.
 struct Cut {
   std::int64_t width, columns, rows, blocks;
 
   Cut(const ConvGeometry& g, std::int64_t m, std::int64_t k) {
-    constexpr std::int64_t kCacheElements = 1 << 18;
-    constexpr std::int64_t kLeastRows = 64, kLeastPixels = 256;
+    constexpr std::int64_t kCacheElements = 1 << 18, kLeastPixels = 256;
     const std::int64_t pixels = g.out_size();
-    const std::int64_t most = std::clamp<std::int64_t>(kCacheElements / k, 256, 4096);
-    columns = divide_up(pixels, most);
+    columns = divide_up(pixels, std::clamp(kCacheElements / k, kLeastPixels, kMostPixels));
     const std::int64_t wanted = conv_pieces(g);
     if (wanted > kFewConvPieces) {
       columns = std::max(columns, std::min(wanted / (g.batch * g.groups), pixels / kLeastPixels));
     }
     width = divide_up(divide_up(pixels, columns), 16) * 16;
     columns = divide_up(pixels, width);
-    const std::int64_t pieces = g.batch * g.groups * columns;
-    blocks = std::clamp<std::int64_t>(kFewConvPieces / pieces, 1, divide_up(m, kLeastRows));
+    blocks = row_blocks(g.batch * g.groups * columns, m);
     rows = divide_up(m, blocks);
   }
 };
@@ -48,17 +60,13 @@ void fetch_planes(const T* from, std::int64_t planes, std::int64_t n, std::int64
   }
 }
 
-// to (m, pixels) = op(W) from (k, pixels) (+ bias) for every item and group.
+// to (m, pixels) = op(W) from (k, pixels) (+ bias) for every item and group, by the library.
 template <class T>
-void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
-              const Matrix<T>& weight, const ConvSource<T>& from, const Compute<T>* bias,
-              const Tensor& to) {
+void library_products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
+                      const Matrix<T>& weight, const Tensor& from, const Compute<T>* bias,
+                      const Tensor& to) {
   const Cut cut(g, m, k);
   const std::int64_t pixels = g.out_size();
-  if (from.made()) {
-    for (const std::int64_t n : {cut.width, pixels - (cut.columns - 1) * cut.width})
-      reserve<T>(pool, k * std::min(n, pixels), to);
-  }
   pool.run(g.batch * g.groups * cut.columns * cut.blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % cut.blocks * cut.rows;
     if (first >= m) return;
@@ -68,16 +76,150 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
     const std::int64_t plane = piece / cut.blocks / cut.columns;  // item groups + group
     const std::int64_t group = plane % g.groups;
     const T* w = weight.data + group * m * k + first * (weight.transposed ? 1 : weight.ld);
+    const T* x = from.data<T>() + plane * k * pixels + begin;
     T* y = to.data<T>() + (plane * m + first) * pixels + begin;
     for (std::int64_t r = 0; bias != nullptr && r < rows; ++r)
       std::fill_n(y + r * pixels, n, static_cast<T>(bias[group * m + first + r]));
-    const Tensor memory = from.made() ? scratch<T>(k * n, to) : Tensor();
-    const Matrix<T> x = from.part(plane / g.groups, group * k, k, begin, n,
-                                  from.made() ? memory.data<T>() : nullptr);
-    if (!from.made()) fetch_planes(x.data, k, n, x.ld);
-    multiply<T>(g.bits, rows, n, k, {w, weight.ld, weight.transposed}, x, bias != nullptr, y,
-                pixels);
+    fetch_planes(x, k, n, pixels);
+    multiply<T>(g.bits, rows, n, k, {w, weight.ld, weight.transposed}, {x, pixels}, bias != nullptr,
+                y, pixels);
   });
+}
+
+// The same by our own kernels: W is packed once, and x block by block, the next one being fetched
+// meanwhile. A piece is a run of blocks, and some rows of W where there are few.
+template <class T>
+class PackedProducts {
+ public:
+  PackedProducts(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
+                 const Matrix<T>& weight, const Tensor& from, const T* bias, const Tensor& to)
+      : groups_(g.groups),
+        m_(m),
+        k_(k),
+        pixels_(g.out_size()),
+        stretches_(divide_up(k, kPanelDepth)),
+        stretch_size_(round_up(m, simd::kPackedRows) * std::min(k, kPanelDepth) + simd::kSlack),
+        weights_(scratch<T>(g.groups * stretches_ * stretch_size_, to)),
+        from_(from.data<T>()),
+        bias_(bias),
+        to_(to.data<T>()) {
+    constexpr std::int64_t kBlockElements = 1 << 14, kRuns = 64;
+    pool.run(groups_ * stretches_,
+             [&](std::int64_t i) { pack(weight, i / stretches_, i % stretches_ * kPanelDepth); });
+    const std::int64_t most = far_apart() ? std::clamp(kBlockElements / std::min(k, kPanelDepth),
+                                                       4 * kPackedColumns, kMostPixels)
+                                          : kPackedColumns;
+    width_ = round_up(divide_up(pixels_, divide_up(pixels_, most)), kPackedColumns);
+    columns_ = divide_up(pixels_, width_);
+    const std::int64_t blocks = g.batch * groups_ * columns_;
+    const std::int64_t run = std::max<std::int64_t>(1, blocks / std::max(kRuns, conv_pieces(g)));
+    const std::int64_t parts = row_blocks(blocks, m);
+    rows_ = round_up(divide_up(m, parts), simd::kPackedRows);
+    const std::int64_t size = width_ * std::min(k, kPanelDepth);
+    reserve<T>(pool, size, to);
+    pool.run(divide_up(blocks, run) * parts, [&](std::int64_t piece) {
+      const std::int64_t row = piece % parts * rows_;
+      if (row >= m_) return;
+      const Tensor memory = scratch<T>(size, to);
+      const std::int64_t first = piece / parts * run, end = std::min(blocks, first + run);
+      for (std::int64_t block = first; block < end; ++block)
+        multiply_block(block, end, row, memory.data<T>());
+    });
+  }
+
+ private:
+  // Planes on different pages have the same lines of a cache. Their blocks are wide, and few rows
+  // of the result are written at a time.
+  bool far_apart() const { return pixels_ * std::int64_t{sizeof(T)} >= 4096; }
+
+  // Rows from `row` on, a multiple of kPackedRows, and terms from `first` on, of kPanelDepth.
+  T* packed_weight(std::int64_t group, std::int64_t row, std::int64_t first) const {
+    const std::int64_t stretch = group * stretches_ + first / kPanelDepth;
+    return weights_.data<T>() + stretch * stretch_size_ + row * std::min(kPanelDepth, k_ - first);
+  }
+  void pack(const Matrix<T>& weight, std::int64_t group, std::int64_t first) const {
+    const std::int64_t row = weight.transposed ? 1 : weight.ld;
+    const std::int64_t column = weight.transposed ? weight.ld : 1;
+    simd::kernels().of<T>().pack_rows(weight.data + group * m_ * k_ + first * column, row, column,
+                                      m_, std::min(kPanelDepth, k_ - first),
+                                      packed_weight(group, 0, first));
+  }
+
+  std::int64_t begin_of(std::int64_t block) const { return block % columns_ * width_; }
+  std::int64_t width_of(std::int64_t block) const {
+    return std::min(width_, pixels_ - begin_of(block));
+  }
+  // Planes of x from `first` on, of a block of pixels.
+  const T* planes_of(std::int64_t block, std::int64_t first) const {
+    return from_ + (block / columns_ * k_ + first) * pixels_ + begin_of(block);
+  }
+  // What is packed after the planes from `first` on: more planes, or those of the next block.
+  simd::Ahead ahead_of(std::int64_t block, std::int64_t end, std::int64_t first) const {
+    constexpr std::int64_t kBytes = sizeof(T);
+    first += kPanelDepth;
+    if (first >= k_) {
+      first = 0;
+      if (++block == end) return {};
+    }
+    return {.x = planes_of(block, first),
+            .rows = std::min(kPanelDepth, k_ - first),
+            .bytes = width_of(block) * kBytes,
+            .apart = pixels_ * kBytes};
+  }
+
+  // rows_ rows of the result from `row` on. `end`: of the blocks of this run.
+  void multiply_block(std::int64_t block, std::int64_t end, std::int64_t row, T* packed) const {
+    const std::int64_t plane = block / columns_, group = plane % groups_;
+    const std::int64_t n = width_of(block), rows = std::min(rows_, m_ - row);
+    const std::int64_t step = far_apart() ? simd::kPackedRows : rows;
+    T* y = to_ + (plane * m_ + row) * pixels_ + begin_of(block);
+    for (std::int64_t r = 0; bias_ != nullptr && r < rows; ++r)
+      std::fill_n(y + r * pixels_, n, bias_[group * m_ + row + r]);
+    for (std::int64_t first = 0; first < k_; first += kPanelDepth) {
+      const std::int64_t depth = std::min(kPanelDepth, k_ - first);
+      simd::kernels().of<T>().pack_columns(planes_of(block, first), pixels_, 1, depth, n, packed);
+      const simd::Ahead ahead = ahead_of(block, end, first);
+      const std::int64_t share = divide_up(ahead.rows, divide_up(rows, step));
+      for (std::int64_t r = 0; r < rows; r += step) {
+        simd::Ahead part = ahead;
+        const std::int64_t fetched = std::min(ahead.rows, r / step * share);
+        part.x = static_cast<const char*>(ahead.x) + fetched * ahead.apart;
+        part.rows = std::min(share, ahead.rows - fetched);
+        simd::kernels().of<T>().packed_product({.m = std::min(step, rows - r),
+                                                .n = n,
+                                                .k = depth,
+                                                .a = packed_weight(group, row + r, first),
+                                                .b = packed,
+                                                .b_row = depth,
+                                                .c = y + r * pixels_,
+                                                .ldc = pixels_,
+                                                .accumulate = bias_ != nullptr || first > 0,
+                                                .ahead = part});
+      }
+    }
+  }
+
+  std::int64_t groups_, m_, k_, pixels_;
+  std::int64_t stretches_, stretch_size_;  // of terms; what is packed of W for one of them
+  Tensor weights_;
+  const T* from_;
+  const T* bias_;
+  T* to_;
+  std::int64_t width_ = 0, columns_ = 0;  // of a block of pixels; blocks of a plane
+  std::int64_t rows_ = 0;                 // of the result in a piece
+};
+
+template <class T>
+void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
+              const Matrix<T>& weight, const Tensor& from, const Compute<T>* bias,
+              const Tensor& to) {
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    if (std::is_same_v<T, double> || g.bits == Bits::kOfElement || !onednn::available()) {
+      PackedProducts<T>(pool, g, m, k, weight, from, bias, to);
+      return;
+    }
+  }
+  library_products<T>(pool, g, m, k, weight, from, bias, to);
 }
 
 // The weight as x and y are stored.
@@ -100,15 +242,14 @@ template <class T>
 void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
                        const Tensor& weight, const Compute<T>* bias, const Tensor& y) {
   const Tensor w = stored_weight<T>(weight);
-  products<T>(pool, g, g.c_out, g.c_in, {w.data<T>(), g.c_in}, ConvSource<T>({.x = x}), bias, y);
+  products<T>(pool, g, g.c_out, g.c_in, {w.data<T>(), g.c_in}, x, bias, y);
 }
 
 template <class T>
 void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx) {
   const Tensor w = stored_weight<T>(weight);
-  products<T>(pool, g, g.c_in, g.c_out, {w.data<T>(), g.c_in, true}, ConvSource<T>({.x = dy}),
-              nullptr, dx);
+  products<T>(pool, g, g.c_in, g.c_out, {w.data<T>(), g.c_in, true}, dy, nullptr, dx);
 }
 
 // A piece is a chunk of the items, a group, and a block of output channels where chunks are few.

@@ -1,4 +1,4 @@
-// Convolutions with a kernel of one pixel: a product of matrices for every item, without copies.
+// Convolutions with a kernel of one pixel: a product of matrices for every item.
 #pragma once
 
 #include "backend/cpu/conv/conv_geometry.h"
