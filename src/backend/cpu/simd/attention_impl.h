@@ -73,6 +73,8 @@ void softmax_step(T* map, std::int64_t rows, std::int64_t n, T* tops, T* sums, T
     const T sum = horizontal_sum<T>(even + odd);
     if (after == before) {
       factors[r] = T{1};
+    } else if (before == never) {  // as of every first block
+      factors[r] = T{0};
     } else {
       alignas(64) T lanes[kLanes<T>];
       exponential(B(before) - top).store_aligned(lanes);
