@@ -13,6 +13,9 @@
 namespace fovea::cpu {
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+inline std::int64_t round_up(std::int64_t n, std::int64_t step) {
+  return divide_up(n, step) * step;
+}
 
 /// Elements that the partial sums of a kernel have together, so that scratch memory stays small.
 inline constexpr std::int64_t kPartialElements = 1 << 21;

@@ -26,8 +26,6 @@ constexpr std::int64_t kResults = 1 << 17;       // of a block
 // maps had errors half as large again.
 constexpr std::int64_t kPositions = 128;
 
-std::int64_t round_up(std::int64_t n, std::int64_t step) { return divide_up(n, step) * step; }
-
 // The terms of a result in equal chunks, of whole channels where kernels are not too large.
 class Terms {
  public:

@@ -19,8 +19,6 @@ using simd::kPanelDepth;
 
 constexpr std::int64_t kMostPixels = 4096;
 
-std::int64_t round_up(std::int64_t n, std::int64_t step) { return divide_up(n, step) * step; }
-
 // Rows of a result in blocks, where there are few other pieces.
 std::int64_t row_blocks(std::int64_t pieces, std::int64_t m) {
   constexpr std::int64_t kLeastRows = 64;

@@ -26,8 +26,6 @@ constexpr std::int64_t kPassingRows = 48;
 // Below so many multiply-adds, or with fewer rows, packing a costs more than it saves.
 constexpr std::int64_t kSmallWork = 1 << 17, kFewRows = 24;
 
-std::int64_t round_up(std::int64_t n, std::int64_t step) { return divide_up(n, step) * step; }
-
 // Memory that stays with the thread, of which a call has each part once.
 enum class Part { kRows, kColumns, kSums };
 template <class T>
