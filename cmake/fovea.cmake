@@ -48,10 +48,10 @@ endif()
 # a run depends on: loops over elements, and what every operation passes through. The rest, which
 # parses, plans, calls operations and prints, is compiled for longer than it runs.
 if(FOVEA_SANITIZE)
-  # Compiling takes most of the time of such a run, so only the folders of loops are optimised. For the
-  # same reason undefined behaviour is looked for in full there alone, unless FOVEA_SANITIZE_ALL is
-  # set; elsewhere without a check at every pointer (a third of the time; AddressSanitizer stops at a
-  # null one that is read), and not in the code of tests (two fifths of theirs).
+  # Compiling takes most of the time of such a run, so only the folders of loops are optimised. For
+  # the same reason undefined behaviour is looked for in full there alone, unless FOVEA_SANITIZE_ALL
+  # is set; elsewhere without a check at every pointer (a third of the time; AddressSanitizer stops
+  # at a null one that is read), and not in the code of tests (two fifths of theirs).
   set(FOVEA_HOT_LAYERS parallel tensor backend data)
   set(FOVEA_HOT_OPTIONS -O1 -fsanitize=${FOVEA_SANITIZE})
   set(FOVEA_COOL_OPTIONS -O0 -fsanitize=${FOVEA_SANITIZE})

@@ -353,7 +353,7 @@ TEST_CASE("claim: of many who try, and are killed at any moment, one at a time h
         std::error_code code;
         const std::string other = fs::read_symlink(inside, code).string();
         if (code) continue;
-        // (Of one that was killed, signals know until its parent has asked for it.)
+        // (One that was killed can be sent signals until its parent has waited for it.)
         if (!fs::read_symlink("/proc/" + other + "/exe", code).empty())
           io::write_atomic(broken, other + " and " + own);
         ::unlink(inside.c_str());

@@ -8,11 +8,16 @@
 
 namespace fovea::cpu {
 
+template <class T>
+bool by_library(Bits bits) {
+  return !std::is_same_v<T, double> && bits == Bits::kOfSizes && onednn::available();
+}
+
 template <class T, class C>
 void multiply(Bits bits, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
               const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc) {
   if constexpr (!std::is_same_v<T, double>) {
-    if (bits == Bits::kOfSizes && onednn::available()) {
+    if (by_library<T>(bits)) {
       const onednn::Gemm shape{.operands = kDTypeOf<T>,
                                .result = kDTypeOf<C>,
                                .trans_a = a.transposed,
@@ -69,6 +74,9 @@ void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_
   });
 }
 
+template bool by_library<float>(Bits);
+template bool by_library<double>(Bits);
+template bool by_library<BFloat16>(Bits);
 #define FOVEA_INSTANTIATE(T, C)                                                                  \
   template void multiply<T, C>(Bits, std::int64_t, std::int64_t, std::int64_t, const Matrix<T>&, \
                                const Matrix<T>&, bool, C*, std::int64_t);

@@ -91,6 +91,10 @@ struct Matrix {
 /// its own: libraries choose their loops by sizes.
 enum class Bits { kOfSizes, kOfElement };
 
+/// True where multiply() of T is a library's.
+template <class T>
+bool by_library(Bits bits);
+
 /// c (m, n) = a b, or c += a b, in the calling thread by the fastest kernel there is. Matrices of
 /// bfloat16 have a product in either type; to one in bfloat16 nothing is added.
 template <class T, class C = T>

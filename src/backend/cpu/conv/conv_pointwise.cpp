@@ -8,7 +8,6 @@
 
 #include "backend/cpu/conv/conv_source.h"
 #include "backend/cpu/pieces.h"
-#include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
@@ -212,7 +211,7 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
               const Matrix<T>& weight, const Tensor& from, const Compute<T>* bias,
               const Tensor& to) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
-    if (std::is_same_v<T, double> || g.bits == Bits::kOfElement || !onednn::available()) {
+    if (!by_library<T>(g.bits)) {
       PackedProducts<T>(pool, g, m, k, weight, from, bias, to);
       return;
     }

@@ -328,13 +328,13 @@ Peaks measure_peaks(const Device& device) {
 
 double present_float32_rate(const Device& device) {
   const cpu::CpuBackend& backend = cpu::backend_of(device);
-  constexpr double kEnough = 4e-3;
+  constexpr std::int64_t kLonger = 4;  // than a repetition
   std::int64_t turns = 1000;
-  for (;;) {
-    const cpu::Repetition last = cpu::run_loop(backend, cpu::multiply_adds<float>, turns);
-    if (last.seconds >= kEnough) return 2 * last.work / last.seconds;
-    turns *= 2;
-  }
+  const auto run = [&] { return cpu::run_loop(backend, cpu::multiply_adds<float>, turns); };
+  cpu::make_long_enough(turns, run);
+  turns *= kLonger;
+  const auto [work, seconds] = run();
+  return 2 * work / seconds;
 }
 
 }  // namespace fovea
