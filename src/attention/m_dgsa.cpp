@@ -2,6 +2,7 @@
 // head. dgsa 2.2, Algorithm 1.
 
 #include <cmath>
+#include <utility>
 
 #include "attention/attention.h"
 #include "attention/two_maps.h"
@@ -70,7 +71,7 @@ class DeepGate final : public nn::Module {
   Tensor operator()(const Tensor& x) {
     const auto scope = enter();
     Tensor z = (*layers_[0])(x);
-    for (std::size_t i = 1; i < layers_.size(); ++i) z = (*layers_[i])(ops::gelu(z));
+    for (std::size_t i = 1; i < layers_.size(); ++i) z = (*layers_[i])(ops::gelu(std::move(z)));
     return z;
   }
   const Tensor& last_bias() const { return layers_.back()->bias(); }
@@ -122,8 +123,8 @@ class MDGSA final : public attention::Attention {
         attention::attended(ctx, attention::apply_two_maps(maps, g, c, drop_), maps.v, behind(ctx));
     const Tensor normed =
         subln_(ops::reshape(u, {u.size(0), u.size(1), o_.num_heads, 2 * stream_dim_}));
-    const Tensor y = out_proj_(ops::reshape(scale(normed), x.shape()));
-    return o_.q_residual ? ops::add(y, q) : y;
+    Tensor y = out_proj_(ops::reshape(scale(normed), x.shape()));
+    return o_.q_residual ? ops::add(std::move(y), q) : y;
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "ops/shape.h"
 
 #include <iterator>
+#include <utility>
 
 namespace fovea::attention {
 namespace {
@@ -41,6 +42,11 @@ Tensor QkvAttention::normed(const Tensor& qkv) const {
 }
 
 Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
+  return proj_(before_proj(x, context));
+}
+
+// (A function of its own, so that queries, keys and values are gone when proj runs.)
+Tensor QkvAttention::before_proj(const Tensor& x, const Context& context) {
   const Tensor qkv = qkv_(x);  // (b, n, 3 dim), order q, k, v
   const std::int64_t dim = x.size(-1);
   const bool rotated = rotary_.applies(context);
@@ -55,7 +61,7 @@ Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
   Tensor y = attend(heads, context, rotated);
   if (applies_its_map()) y = attended(context, y, heads.v, {.proj = proj_.weight()});
   const Tensor local = local_branch(x, heads.v, context);
-  return proj_(local.defined() ? ops::add(y, local) : y);
+  return local.defined() ? ops::add(std::move(y), local) : y;
 }
 
 Tensor QkvAttention::local_branch(const Tensor&, const ops::HeadView&, const Context&) {

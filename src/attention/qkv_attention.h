@@ -52,6 +52,7 @@ class QkvAttention : public Attention {
   static Heads with_queries_and_keys(const Tensor& qk, const Heads& heads);
 
  private:
+  Tensor before_proj(const Tensor& x, const Context& context);
   Tensor normed(const Tensor& qkv) const;
 
   std::int64_t num_heads_;

@@ -27,6 +27,12 @@ UnitAttention::UnitAttention(const nn::Build& build, const char* network, std::i
 
 Tensor UnitAttention::operator()(const Tensor& x, const ops::Units& units, Probe* probe) {
   const auto scope = enter();
+  const Tensor y = proj_(before_proj(x, units, probe));
+  return proj_drop_ != nullptr ? (*proj_drop_)(y) : y;
+}
+
+// (A function of its own, so that queries, keys and values are gone when proj runs.)
+Tensor UnitAttention::before_proj(const Tensor& x, const ops::Units& units, Probe* probe) {
   const std::int64_t dim = x.size(-1);
   const std::int64_t head_dim = dim / o_.num_heads;
   const Tensor qkv = qkv_(x);  // (b, n, 3 dim), order q, k, v
@@ -51,8 +57,7 @@ Tensor UnitAttention::operator()(const Tensor& x, const ops::Units& units, Probe
     const auto values = [&] { return ops::take_heads(view(2)); };
     u = probe->attended(u, values, {.proj = proj_.weight()});
   }
-  const Tensor y = proj_(u);
-  return proj_drop_ != nullptr ? (*proj_drop_)(y) : y;
+  return u;
 }
 
 }  // namespace fovea::attention

@@ -37,6 +37,8 @@ class UnitAttention final : public nn::Module {
   Tensor operator()(const Tensor& x, const ops::Units& units, Probe* probe = nullptr);
 
  private:
+  Tensor before_proj(const Tensor& x, const ops::Units& units, Probe* probe);
+
   UnitOptions o_;
   double scale_;
   nn::Linear& qkv_;

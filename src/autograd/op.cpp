@@ -123,7 +123,10 @@ void Op::report(std::span<const Tensor> results) {
   if (Profiler* profiler = mode().profiler) {
     const Tensor& result = results.front();
     const bool given = !inputs_.empty() && inputs_.front().defined();
-    if (given && result.same_storage(inputs_.front())) moved_ = Moved::kNothing;
+    // (The same handle is an input that was written over.)
+    const bool alias =
+        given && result.same_storage(inputs_.front()) && result.id() != inputs_.front().id();
+    if (alias) moved_ = Moved::kNothing;
     Event event{.op = name_,
                 .module = module_path(),
                 .macs = macs_,

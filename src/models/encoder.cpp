@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "autograd/graph.h"
 #include "autograd/hooks.h"
 #include "nn/init.h"
@@ -127,36 +129,36 @@ EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std:
   if (rate > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, rate);
 }
 
-Tensor EncoderBlock::residual(const Tensor& x, const Tensor& branch, nn::UnaryModule* scale) const {
-  const Tensor scaled = scale != nullptr ? (*scale)(branch) : branch;
-  return ops::add(x, drop_path_ != nullptr ? (*drop_path_)(scaled) : scaled);
+Tensor EncoderBlock::residual(const Tensor& x, Tensor branch, nn::UnaryModule* scale) const {
+  if (scale != nullptr) branch = (*scale)(branch);
+  if (drop_path_ != nullptr) branch = (*drop_path_)(branch);
+  return ops::add(x, std::move(branch));
 }
 
-Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& context) {
+Tensor EncoderBlock::operator()(Tensor x, const attention::Context& context) {
   const auto scope = enter();
   const auto attend = [&](const Tensor& t) {
     const Tensor y = attn_(t, context);
     return drop_ != nullptr ? (*drop_)(y) : y;
   };
   const nn::Grid grid{context.grid_h, context.grid_w, context.prefix_tokens};
-  Tensor y;
   switch (norm_position_) {
     case NormPosition::kPre:
-      y = residual(x, attend(norm1_(x)), ls1_);
-      y = residual(y, mlp_(norm2_(y), grid), ls2_);
+      x = residual(x, attend(norm1_(x)), ls1_);
+      x = residual(x, mlp_(norm2_(x), grid), ls2_);
       break;
     case NormPosition::kPost:
-      y = norm1_(residual(x, attend(x), nullptr));
-      y = norm2_(residual(y, mlp_(y, grid), nullptr));
+      x = norm1_(residual(x, attend(x), nullptr));
+      x = norm2_(residual(x, mlp_(x, grid), nullptr));
       break;
     case NormPosition::kResPost:
-      y = residual(x, norm1_(attend(x)), nullptr);
-      y = residual(y, norm2_(mlp_(y, grid)), nullptr);
+      x = residual(x, norm1_(attend(x)), nullptr);
+      x = residual(x, norm2_(mlp_(x, grid)), nullptr);
       break;
   }
-  y = autograd::hooked(y);
-  if (context.probe != nullptr) context.probe->record("features", y);
-  return y;
+  x = autograd::hooked(x);
+  if (context.probe != nullptr) context.probe->record("features", x);
+  return x;
 }
 
 Encoder::Encoder(const nn::Build& build, const EncoderOptions& o, const attention::Layout& layout)
@@ -169,17 +171,16 @@ Encoder::Encoder(const nn::Build& build, const EncoderOptions& o, const attentio
   }
 }
 
-Tensor Encoder::operator()(const Tensor& x, const attention::Context& context) {
-  Tensor y = x;
+Tensor Encoder::operator()(Tensor x, const attention::Context& context) {
   for (EncoderBlock* block : blocks_) {
     const bool recompute = checkpointing_ && training();
-    y = recompute ? autograd::checkpoint(
-                        [block, context](const auto& t) { return (*block)(t[0], context); }, {y})
-                  : (*block)(y, context);
+    x = recompute ? autograd::checkpoint(
+                        [block, context](const auto& t) { return (*block)(t[0], context); }, {x})
+                  : (*block)(std::move(x), context);
   }
-  if (norm_ == nullptr) return y;
-  if (context.probe != nullptr) context.probe->record("tokens_before_final_norm", y);
-  return (*norm_)(y);
+  if (norm_ == nullptr) return x;
+  if (context.probe != nullptr) context.probe->record("tokens_before_final_norm", x);
+  return (*norm_)(x);
 }
 
 }  // namespace fovea::models

@@ -61,10 +61,10 @@ class EncoderBlock final : public nn::Module {
                const attention::Layout& layout = {});
   std::string type() const override { return "EncoderBlock"; }
   bool is_block() const override { return true; }
-  Tensor operator()(const Tensor& x, const attention::Context& context);
+  Tensor operator()(Tensor x, const attention::Context& context);
 
  private:
-  Tensor residual(const Tensor& x, const Tensor& branch, nn::UnaryModule* scale) const;
+  Tensor residual(const Tensor& x, Tensor branch, nn::UnaryModule* scale) const;
 
   NormPosition norm_position_;
   nn::UnaryModule& norm1_;
@@ -84,7 +84,7 @@ class Encoder final : public nn::Module {
   Encoder(const nn::Build& build, const EncoderOptions& options,
           const attention::Layout& layout = {});
   std::string type() const override { return "Encoder"; }
-  Tensor operator()(const Tensor& x, const attention::Context& context);
+  Tensor operator()(Tensor x, const attention::Context& context);
 
  private:
   std::vector<EncoderBlock*> blocks_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "nn/convolution.h"
 #include "nn/dropout.h"
@@ -105,13 +106,17 @@ class Ffn : public FeedForward {
   }
 
  protected:
-  Tensor forward(const Tensor& x, const Grid& grid) override {
-    const Tensor expanded = mix(drop(0, fc1_(x)), grid);
-    return drop(2, fc2_(drop(1, ops::activate(activation_, expanded))));
+  // One name for the tokens on their way: the hidden layer is large, and nothing holds what has
+  // been read.
+  Tensor forward(Tensor x, const Grid& grid) override {
+    x = drop(0, fc1_(x));
+    x = mix(std::move(x), grid);
+    x = ops::activate(activation_, std::move(x));
+    return drop(2, fc2_(drop(1, x)));
   }
 
   // What happens between fc1 and the non-linearity.
-  virtual Tensor mix(const Tensor& x, const Grid&) { return x; }
+  virtual Tensor mix(Tensor x, const Grid&) { return x; }
 
  private:
   Tensor drop(std::size_t site, const Tensor& x) { return drops_[site] ? (*drops_[site])(x) : x; }
@@ -176,8 +181,9 @@ class MixFfn final : public Ffn {
   std::string type() const override { return "MixFFN"; }
 
  protected:
-  Tensor mix(const Tensor& x, const Grid& grid) override {
-    return on_grid("mix_ffn", dwconv_, relu_first_ ? ops::relu(x) : x, grid);
+  Tensor mix(Tensor x, const Grid& grid) override {
+    if (relu_first_) x = ops::relu(std::move(x));
+    return on_grid("mix_ffn", dwconv_, x, grid);
   }
   // timm has no module in between.
   std::string translated(const std::string& name) const override {
@@ -208,11 +214,12 @@ class GatedMixFfn final : public FeedForward {
   std::string type() const override { return "GatedMixFFN"; }
 
  protected:
-  Tensor forward(const Tensor& x, const Grid& grid) override {
-    const Tensor mixed = on_grid("gated_mix_ffn", dwc_, ops::silu(pwc1_(x)), grid);
-    const Tensor y =
-        pwc2_(ops::activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = true}, mixed));
-    return drop_ != nullptr ? (*drop_)(y) : y;
+  Tensor forward(Tensor x, const Grid& grid) override {
+    x = ops::silu(pwc1_(x));
+    x = on_grid("gated_mix_ffn", dwc_, x, grid);
+    x = ops::activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = true}, std::move(x));
+    x = pwc2_(x);
+    return drop_ != nullptr ? (*drop_)(x) : x;
   }
 
  private:

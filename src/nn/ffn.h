@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/module.h"
@@ -21,14 +22,15 @@ struct Grid {
 class FeedForward : public UnaryModule {
  public:
   using UnaryModule::operator();
-  Tensor operator()(const Tensor& x, const Grid& grid) {
+  /// Lets go of x, which may be large, after reading it last.
+  Tensor operator()(Tensor x, const Grid& grid) {
     const auto scope = enter();
-    return autograd::hooked(forward(x, grid));
+    return autograd::hooked(forward(std::move(x), grid));
   }
 
  protected:
   Tensor forward(const Tensor& x) final { return forward(x, Grid{}); }
-  virtual Tensor forward(const Tensor& x, const Grid& grid) = 0;
+  virtual Tensor forward(Tensor x, const Grid& grid) = 0;
 };
 
 /// A network of the registry. `drop_rate` is the probability at the dropout sites that the options

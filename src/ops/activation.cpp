@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "autograd/graph.h"
 #include "ops/elementwise.h"
+#include "ops/in_place.h"
 #include "ops/relevance.h"
 #include "ops/shape.h"
 
@@ -26,9 +29,10 @@ const char* name_of(const Activation& f) {
   }
 }
 
-Tensor forward(const Activation& f, const Tensor& x) {
+// `over`: x itself becomes the result.
+Tensor forward(const Activation& f, const Tensor& x, bool over = false) {
   if (!f.gated) {
-    Tensor y = Tensor::empty_like(x);
+    Tensor y = over ? x : Tensor::empty_like(x);
     backend(x).unary(f.kind, {}, x, y);
     return y;
   }
@@ -56,10 +60,11 @@ Tensor activate_by_rule(const Activation& f, const Tensor& x) {
 
 }  // namespace
 
-Tensor activate(const Activation& f, const Tensor& x) {
+Tensor activate(const Activation& f, Tensor x) {
   if (relevance::applies()) return activate_by_rule(f, x);
+  const bool spent = is_spent(x);
   autograd::Op op(name_of(f), {x});
-  const Tensor y = forward(f, x);
+  const Tensor y = forward(f, x, spent);
   // The result of a ReLU also says where it was open, and the next layer keeps it.
   const bool from_result = f.kind == UnaryOp::kRelu && !f.gated;
   const autograd::Kept kept =

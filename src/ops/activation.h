@@ -14,9 +14,10 @@ struct Activation {
 };
 
 /// f(x): (..., n) -> (..., n), or (..., n / 2) where gated. Throws ShapeError if n is odd then.
-/// The layer behind it makes f(x) again in backward, unless f is a ReLU, which needs only its
-/// result. So one copy of an FFN's hidden layer is kept, which is the largest tensor that training
-/// keeps.
-Tensor activate(const Activation& f, const Tensor& x);
+/// Handed over as the last handle on it (std::move, or a result), x becomes the result where no
+/// gradient is recorded and f is not gated. The layer behind it makes f(x) again in backward,
+/// unless f is a ReLU, which needs only its result. So one copy of an FFN's hidden layer is kept,
+/// which is the largest tensor that training keeps.
+Tensor activate(const Activation& f, Tensor x);
 
 }  // namespace fovea::ops

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "autograd/graph.h"
 #include "backend/backend.h"
 #include "ops/activation.h"
 #include "ops/create.h"
+#include "ops/in_place.h"
 #include "ops/reduce.h"
 #include "ops/relevance.h"
 
@@ -18,9 +21,10 @@ using autograd::Op;
 // What the derivative of a function is computed from (UnaryOp): that alone is kept.
 enum class From { kInput, kResult, kBoth };
 
-Tensor unary(const char* name, UnaryOp kind, const Tensor& x, From from, UnaryParams params = {}) {
+Tensor unary(const char* name, UnaryOp kind, Tensor x, From from, UnaryParams params = {}) {
+  const bool spent = is_spent(x);
   Op op(name, {x});
-  Tensor y = Tensor::empty_like(x);
+  Tensor y = spent ? x : Tensor::empty_like(x);
   backend(x).unary(kind, params, x, y);
   const Tensor input = op.keep(x, from != From::kResult);
   const Tensor result = from == From::kInput ? input : op.keep_result(y);
@@ -34,9 +38,8 @@ Tensor unary(const char* name, UnaryOp kind, const Tensor& x, From from, UnaryPa
 }
 
 // The same for functions that networks have between their layers.
-Tensor activation(const char* name, UnaryOp kind, const Tensor& x, From from,
-                  UnaryParams params = {}) {
-  if (!relevance::applies()) return unary(name, kind, x, from, params);
+Tensor activation(const char* name, UnaryOp kind, Tensor x, From from, UnaryParams params = {}) {
+  if (!relevance::applies()) return unary(name, kind, std::move(x), from, params);
   return relevance::by_ratio(name, x, unary(name, kind, x.detach(), from, params));
 }
 
@@ -46,11 +49,15 @@ void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
                           name_of(a.dtype()), name_of(b.dtype())));
 }
 
-// Kernel without a graph; used by forward and backward of the arithmetic below.
-Tensor raw_binary(const char* name, BinaryOp kind, const Tensor& a, const Tensor& b) {
+// Kernel without a graph; used by forward and backward of the arithmetic below. `over`: an operand
+// that becomes the result where it has its shape and dtype; or undefined.
+Tensor raw_binary(const char* name, BinaryOp kind, const Tensor& a, const Tensor& b,
+                  const Tensor& over = {}) {
   check_same_dtype(name, a, b);
   const DType dtype = kind >= BinaryOp::kEqual ? DType::kUint8 : a.dtype();
-  Tensor y = Tensor::empty(broadcast(a.shape(), b.shape(), name), dtype, a.device());
+  const Shape shape = broadcast(a.shape(), b.shape(), name);
+  const bool fits = over.defined() && over.shape() == shape && over.dtype() == dtype;
+  Tensor y = fits ? over : Tensor::empty(shape, dtype, a.device());
   backend(a).binary(kind, a, b, y);
   return y;
 }
@@ -105,17 +112,19 @@ Tensor drop(const char* name, const Tensor& x, double p, std::int64_t block,
 
 }  // namespace
 
-Tensor add(const Tensor& left, const Tensor& right) {
+Tensor add(Tensor left, Tensor right) {
+  const Tensor over = is_spent(right) ? right : is_spent(left) ? left : Tensor();
   const Tensor a = as_activation(left, right);
   const Tensor b = as_activation(right, left);
   Op op("add", {a, b});
   const Shape shape_a = a.shape();
   const Shape shape_b = b.shape();
   if (shape_a == shape_b) op.moves(autograd::Moved::kForward);
-  return op.output(raw_binary("add", BinaryOp::kAdd, a, b), [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(0)) in.add(0, reduce_to(dy, shape_a));
-    if (in.wanted(1)) in.add(1, reduce_to(dy, shape_b));
-  });
+  return op.output(raw_binary("add", BinaryOp::kAdd, a, b, over),
+                   [=](const Tensor& dy, Gradients& in) {
+                     if (in.wanted(0)) in.add(0, reduce_to(dy, shape_a));
+                     if (in.wanted(1)) in.add(1, reduce_to(dy, shape_b));
+                   });
 }
 
 Tensor sub(const Tensor& left, const Tensor& right) {
@@ -158,7 +167,8 @@ Tensor div(const Tensor& left, const Tensor& right) {
   });
 }
 
-Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right, bool counted) {
+Tensor add_product(const Tensor& c, Tensor left, const Tensor& right, bool counted) {
+  const Tensor over = is_spent(left) ? left : Tensor();
   const Tensor a = as_activation(left, right);
   const Tensor b = as_activation(right, left);
   Op op("add_product", {c, a, b});
@@ -167,7 +177,7 @@ Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right, boo
       fmt::format("add_product: c is {}, a is {}, b is {}; expected a and b to stretch to c",
                   to_string(c.shape()), to_string(a.shape()), to_string(b.shape())));
   check_same_dtype("add_product", c, a);
-  Tensor y = raw_mul(a, b);
+  Tensor y = raw_binary("mul", BinaryOp::kMul, a, b, over);
   backend(y).axpy(1, c, y);
   if (counted) op.macs(y.numel());
   return op.output(y, [shape_a = a.shape(), shape_b = b.shape(), a = op.keep(a, b.requires_grad()),
@@ -187,9 +197,10 @@ Tensor minimum(const Tensor& a, const Tensor& b) {
   return extremum("minimum", BinaryOp::kMin, a, b);
 }
 
-Tensor affine(const Tensor& x, double a, double b) {
+Tensor affine(Tensor x, double a, double b) {
+  const bool spent = is_spent(x);
   Op op("affine", {x});
-  Tensor y = Tensor::empty_like(x);
+  Tensor y = spent ? x : Tensor::empty_like(x);
   backend(x).unary(UnaryOp::kAffine, {a, b}, x, y);
   return op.output(y, [a](const Tensor& dy, Gradients& in) {
     Tensor dx = Tensor::empty_like(dy);
@@ -198,44 +209,44 @@ Tensor affine(const Tensor& x, double a, double b) {
   });
 }
 
-Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::kExp, x, From::kResult); }
-Tensor log(const Tensor& x) { return unary("log", UnaryOp::kLog, x, From::kInput); }
-Tensor log1p(const Tensor& x) { return unary("log1p", UnaryOp::kLog1p, x, From::kInput); }
-Tensor expm1(const Tensor& x) { return unary("expm1", UnaryOp::kExpm1, x, From::kResult); }
-Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::kSqrt, x, From::kResult); }
-Tensor rsqrt(const Tensor& x) { return unary("rsqrt", UnaryOp::kRsqrt, x, From::kResult); }
-Tensor reciprocal(const Tensor& x) {
-  return unary("reciprocal", UnaryOp::kReciprocal, x, From::kResult);
+Tensor exp(Tensor x) { return unary("exp", UnaryOp::kExp, std::move(x), From::kResult); }
+Tensor log(Tensor x) { return unary("log", UnaryOp::kLog, std::move(x), From::kInput); }
+Tensor log1p(Tensor x) { return unary("log1p", UnaryOp::kLog1p, std::move(x), From::kInput); }
+Tensor expm1(Tensor x) { return unary("expm1", UnaryOp::kExpm1, std::move(x), From::kResult); }
+Tensor sqrt(Tensor x) { return unary("sqrt", UnaryOp::kSqrt, std::move(x), From::kResult); }
+Tensor rsqrt(Tensor x) { return unary("rsqrt", UnaryOp::kRsqrt, std::move(x), From::kResult); }
+Tensor reciprocal(Tensor x) {
+  return unary("reciprocal", UnaryOp::kReciprocal, std::move(x), From::kResult);
 }
-Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x, From::kInput); }
-Tensor pow(const Tensor& x, double exponent) {
-  return unary("pow", UnaryOp::kPow, x, From::kInput, {exponent, 0});
+Tensor square(Tensor x) { return unary("square", UnaryOp::kSquare, std::move(x), From::kInput); }
+Tensor pow(Tensor x, double exponent) {
+  return unary("pow", UnaryOp::kPow, std::move(x), From::kInput, {exponent, 0});
 }
-Tensor abs(const Tensor& x) { return unary("abs", UnaryOp::kAbs, x, From::kInput); }
-Tensor clamp(const Tensor& x, double low, double high) {
+Tensor abs(Tensor x) { return unary("abs", UnaryOp::kAbs, std::move(x), From::kInput); }
+Tensor clamp(Tensor x, double low, double high) {
   FOVEA_CHECK(low <= high, ShapeError, fmt::format("clamp: low {} is above high {}", low, high));
-  return unary("clamp", UnaryOp::kClamp, x, From::kInput, {low, high});
+  return unary("clamp", UnaryOp::kClamp, std::move(x), From::kInput, {low, high});
 }
-Tensor sin(const Tensor& x) { return unary("sin", UnaryOp::kSin, x, From::kInput); }
-Tensor cos(const Tensor& x) { return unary("cos", UnaryOp::kCos, x, From::kInput); }
-Tensor tanh(const Tensor& x) { return activation("tanh", UnaryOp::kTanh, x, From::kResult); }
-Tensor sigmoid(const Tensor& x) {
-  return activation("sigmoid", UnaryOp::kSigmoid, x, From::kResult);
+Tensor sin(Tensor x) { return unary("sin", UnaryOp::kSin, std::move(x), From::kInput); }
+Tensor cos(Tensor x) { return unary("cos", UnaryOp::kCos, std::move(x), From::kInput); }
+Tensor tanh(Tensor x) { return activation("tanh", UnaryOp::kTanh, std::move(x), From::kResult); }
+Tensor sigmoid(Tensor x) {
+  return activation("sigmoid", UnaryOp::kSigmoid, std::move(x), From::kResult);
 }
-Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x, From::kInput); }
-Tensor relu(const Tensor& x) { return activate({.kind = UnaryOp::kRelu}, x); }
+Tensor erf(Tensor x) { return unary("erf", UnaryOp::kErf, std::move(x), From::kInput); }
+Tensor relu(Tensor x) { return activate({.kind = UnaryOp::kRelu}, std::move(x)); }
 Tensor leaky_relu(const Tensor& x, double slope) {
   return add(mul(x, slope), mul(relu(x), 1 - slope));
 }
-Tensor gelu(const Tensor& x) { return activate({.kind = UnaryOp::kGelu}, x); }
-Tensor gelu_tanh(const Tensor& x) { return activate({.kind = UnaryOp::kGeluTanh}, x); }
-Tensor quick_gelu(const Tensor& x) { return activate({.kind = UnaryOp::kQuickGelu}, x); }
-Tensor silu(const Tensor& x) { return activate({.kind = UnaryOp::kSilu}, x); }
-Tensor elu(const Tensor& x, double alpha) {
-  return activation("elu", UnaryOp::kElu, x, From::kBoth, {alpha, 0});
+Tensor gelu(Tensor x) { return activate({.kind = UnaryOp::kGelu}, std::move(x)); }
+Tensor gelu_tanh(Tensor x) { return activate({.kind = UnaryOp::kGeluTanh}, std::move(x)); }
+Tensor quick_gelu(Tensor x) { return activate({.kind = UnaryOp::kQuickGelu}, std::move(x)); }
+Tensor silu(Tensor x) { return activate({.kind = UnaryOp::kSilu}, std::move(x)); }
+Tensor elu(Tensor x, double alpha) {
+  return activation("elu", UnaryOp::kElu, std::move(x), From::kBoth, {alpha, 0});
 }
-Tensor softplus(const Tensor& x) {
-  return activation("softplus", UnaryOp::kSoftplus, x, From::kInput);
+Tensor softplus(Tensor x) {
+  return activation("softplus", UnaryOp::kSoftplus, std::move(x), From::kInput);
 }
 
 Tensor swiglu(const Tensor& x, bool gate_last) {

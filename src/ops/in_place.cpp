@@ -9,6 +9,8 @@
 
 namespace fovea::ops {
 
+bool is_spent(const Tensor& x) { return x.unique_storage() && !x.requires_grad(); }
+
 void fill(const Tensor& y, double value) {
   backend(y).fill(y, value);
   y.written("fill");

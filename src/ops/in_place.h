@@ -6,6 +6,11 @@
 
 namespace fovea::ops {
 
+/// True where x may become the result of the operation that is handed it: no other tensor has its
+/// memory, and it takes no part in differentiation. Ask before the operation makes handles of its
+/// own.
+bool is_spent(const Tensor& x);
+
 /// Every element of y becomes `value`, in y's dtype.
 void fill(const Tensor& y, double value);
 

@@ -1,5 +1,8 @@
 #include "nn/ffn.h"
 
+#include <utility>
+
+#include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
@@ -125,4 +128,22 @@ TEST_CASE("swiglu: fc1 in two layers is the packed one, cut", "[nn]") {
                                           "fc1_x.bias", "fc2.weight", "fc2.bias"});
   const Tensor x = random_tensor({2, 5, 3}, 1);
   CHECK(max_difference((*whole)(x), (*split)(x)) < 1e-14);
+}
+
+TEST_CASE("ffn: without gradients the hidden layer is there once, and the input goes with fc1",
+          "[nn][host]") {
+  const Device device = make_cpu(1);
+  const schema::Component component{"mlp", schema::Value::object({{"type", "mlp"}})};
+  const auto ffn =
+      nn::make_ffn(component, {device, DType::kFloat32, RandomStream(5), nn::Init::kTorch}, 64, 0);
+  const autograd::NoGrad no_grad;
+  const auto bytes = [&] { return device.allocator().stats().bytes_in_use; };
+  const std::int64_t before = bytes();
+  Tensor x = Tensor::from(std::vector<float>(64 * 512, 0.5F), {1, 512, 64}, device);
+  const std::int64_t input = bytes() - before;
+  device.allocator().reset_peak();
+  const Tensor y = (*ffn)(std::move(x), {});
+  CHECK(y.shape() == Shape{1, 512, 64});
+  // fc1 reads the input and writes 4 times as much; scratch of products is small beside it.
+  CHECK(device.allocator().stats().peak_bytes - before < 6 * input);
 }

@@ -14,7 +14,7 @@ enum class Keeps { kNothing, kInput, kResult };
 
 struct ElementOp {
   const char* name;
-  Tensor (*function)(const Tensor&);
+  Tensor (*function)(Tensor);
   double low, high;  // between which it is smooth
   Keeps keeps = Keeps::kNothing;
 };

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "ops/create.h"
@@ -14,11 +15,11 @@ using namespace fovea::test;
 
 namespace {
 
-Tensor pow3(const Tensor& x) { return ops::pow(x, 2.5); }
-Tensor elu(const Tensor& x) { return ops::elu(x, 0.7); }
-Tensor leaky_relu(const Tensor& x) { return ops::leaky_relu(x); }
-Tensor clamp(const Tensor& x) { return ops::clamp(x, -0.5, 0.5); }
-Tensor affine(const Tensor& x) { return ops::affine(x, -1.5, 0.3); }
+Tensor pow3(Tensor x) { return ops::pow(std::move(x), 2.5); }
+Tensor elu(Tensor x) { return ops::elu(std::move(x), 0.7); }
+Tensor leaky_relu(Tensor x) { return ops::leaky_relu(x); }
+Tensor clamp(Tensor x) { return ops::clamp(std::move(x), -0.5, 0.5); }
+Tensor affine(Tensor x) { return ops::affine(std::move(x), -1.5, 0.3); }
 
 // Those with options, and the other side of a kink.
 std::vector<ElementOp> smooth_cases() {
@@ -92,7 +93,7 @@ TEST_CASE("float32 maps agree with float64 to rounding", "[ops]") {
 
 TEST_CASE("conventions at kinks: relu and abs have gradient 0 at 0, clamp 1 on its bounds",
           "[ops]") {
-  const auto gradient_at = [](double x, Tensor (*f)(const Tensor&)) {
+  const auto gradient_at = [](double x, Tensor (*f)(Tensor)) {
     const Tensor leaf = trainable(Tensor::from<double>({x}, {1}, cpu()));
     autograd::backward(f(leaf));
     return leaf.grad().item<double>();
@@ -115,9 +116,10 @@ TEST_CASE("binary operations: gradients, with broadcasting", "[ops]") {
                                              {{2, 1, 3, 1}, {4, 1, 9}},
                                              {{1, 1}, {1, 1}}}));
   using Binary = Tensor (*)(const Tensor&, const Tensor&);
-  const auto op = GENERATE(values<Binary>(
-      {static_cast<Binary>(ops::add), static_cast<Binary>(ops::sub), static_cast<Binary>(ops::mul),
-       static_cast<Binary>(ops::div), ops::maximum, ops::minimum}));
+  const auto op =
+      GENERATE(values<Binary>({[](const Tensor& a, const Tensor& b) { return ops::add(a, b); },
+                               static_cast<Binary>(ops::sub), static_cast<Binary>(ops::mul),
+                               static_cast<Binary>(ops::div), ops::maximum, ops::minimum}));
   check_gradients([&](const auto& t) { return op(t[0], t[1]); },
                   {away_from_zero(sizes.a, 1, 0.5), away_from_zero(sizes.b, 2, 0.5)});
 }

@@ -342,12 +342,18 @@ std::vector<Case> elementwise_cases() {
         {op.name, {rows}, {}, [f = op.function](const auto& t) { return f(t[0]); }, rows});
   }
   const std::vector<std::pair<const char*, Binary>> binary = {
-      {"add", ops::add},         {"sub", ops::sub},
-      {"mul", ops::mul},         {"div", ops::div},
-      {"maximum", ops::maximum}, {"minimum", ops::minimum},
-      {"equal", ops::equal},     {"not_equal", ops::not_equal},
-      {"less", ops::less},       {"less_equal", ops::less_equal},
-      {"greater", ops::greater}, {"greater_equal", ops::greater_equal}};
+      {"add", [](const Tensor& a, const Tensor& b) { return ops::add(a, b); }},
+      {"sub", ops::sub},
+      {"mul", ops::mul},
+      {"div", ops::div},
+      {"maximum", ops::maximum},
+      {"minimum", ops::minimum},
+      {"equal", ops::equal},
+      {"not_equal", ops::not_equal},
+      {"less", ops::less},
+      {"less_equal", ops::less_equal},
+      {"greater", ops::greater},
+      {"greater_equal", ops::greater_equal}};
   for (const auto& [name, op] : binary) {
     cases.push_back(
         {name, {rows}, {{4}}, [f = op](const auto& t) { return f(t[0], t[1]); }, rows, false});

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "models/token_maps.h"
@@ -107,10 +108,11 @@ MavitFfn::MavitFfn(const nn::Build& build, std::int64_t dim, std::int64_t hidden
       dwconv_(child<nn::TokenConv2d>("dwconv", build, hidden, 3)),
       fc2_(child<nn::TokenPointwise>("fc2", build, hidden, dim)) {}
 
-Tensor MavitFfn::operator()(const Tensor& x, const nn::Grid& grid) {
+Tensor MavitFfn::operator()(Tensor x, const nn::Grid& grid) {
   const auto scope = enter();
-  const Tensor hidden = ops::activate({.kind = UnaryOp::kGelu}, fc1_(x));
-  return fc2_(dwconv_.with_residual(hidden, grid.h, grid.w));
+  x = ops::gelu(fc1_(x));
+  x = dwconv_.with_residual(x, grid.h, grid.w);
+  return fc2_(x);
 }
 
 MavitBlock::MavitBlock(const nn::Build& build, const MavitBlockOptions& o)
@@ -126,20 +128,20 @@ MavitBlock::MavitBlock(const nn::Build& build, const MavitBlockOptions& o)
   gamma_2_ = parameter("gamma_2", nn::init_constant(build, shape, o.layer_scale_init));
 }
 
-Tensor MavitBlock::residual(const Tensor& x, const Tensor& branch, const Tensor& scale) const {
-  const Tensor kept = drop_path_ != nullptr ? (*drop_path_)(branch) : branch;
-  if (!scale.defined()) return ops::add(x, kept);
-  return ops::add_product(x, kept, ops::reshape(scale, {x.size(2)}), false);
+Tensor MavitBlock::residual(const Tensor& x, Tensor branch, const Tensor& scale) const {
+  if (drop_path_ != nullptr) branch = (*drop_path_)(branch);
+  if (!scale.defined()) return ops::add(x, std::move(branch));
+  return ops::add_product(x, std::move(branch), ops::reshape(scale, {x.size(2)}), false);
 }
 
-Tensor MavitBlock::operator()(const Tensor& x, const attention::Context& context) {
+Tensor MavitBlock::operator()(Tensor x, const attention::Context& context) {
   const auto scope = enter();
   const nn::Grid grid{context.grid_h, context.grid_w};
-  const Tensor placed = pos_.with_residual(x, grid.h, grid.w);
-  const Tensor attended = residual(placed, attn_(norm1_(placed), context), gamma_1_);
-  const Tensor y = residual(attended, ffn_(norm2_(attended), grid), gamma_2_);
-  if (context.probe != nullptr) context.probe->record("features", map_of(y, grid));
-  return y;
+  x = pos_.with_residual(x, grid.h, grid.w);
+  x = residual(x, attn_(norm1_(x), context), gamma_1_);
+  x = residual(x, ffn_(norm2_(x), grid), gamma_2_);
+  if (context.probe != nullptr) context.probe->record("features", map_of(x, grid));
+  return x;
 }
 
 MavitStem::MavitStem(const nn::Build& build, std::int64_t in, std::int64_t dim) {
@@ -157,7 +159,7 @@ Tensor MavitStem::forward(const Tensor& x) {
   Tensor y = x;
   for (std::size_t i = 0; i < convs_.size(); ++i) {
     y = (*norms_[i])((*convs_[i])(y));
-    if (i + 1 < convs_.size()) y = ops::activate({.kind = UnaryOp::kGelu}, y);
+    if (i + 1 < convs_.size()) y = ops::gelu(std::move(y));
   }
   return y;
 }
@@ -256,7 +258,7 @@ Tensor MavitBackbone::run(const Tensor& image, attention::Probe* probe,
       context.rope_sin = tables.sin;
     }
     Tensor x = tokens_of(map);
-    for (MavitBlock* block : stage.blocks) x = (*block)(x, context);
+    for (MavitBlock* block : stage.blocks) x = (*block)(std::move(x), context);
     if (levels != nullptr)
       levels->push_back(map_of(stage.extra_norm != nullptr ? (*stage.extra_norm)(x) : x, grid));
     if (stage.downsample != nullptr || levels == nullptr) map = map_of(x, grid);

@@ -32,7 +32,7 @@ class MavitFfn final : public nn::Module {
  public:
   MavitFfn(const nn::Build& build, std::int64_t dim, std::int64_t hidden);
   std::string type() const override { return "MavitFFN"; }
-  Tensor operator()(const Tensor& x, const nn::Grid& grid);
+  Tensor operator()(Tensor x, const nn::Grid& grid);
 
  private:
   nn::TokenPointwise& fc1_;
@@ -56,10 +56,10 @@ class MavitBlock final : public nn::Module {
   std::string type() const override { return "MavitBlock"; }
   bool is_block() const override { return true; }
   /// The context has the grid and the rotary tables.
-  Tensor operator()(const Tensor& x, const attention::Context& context);
+  Tensor operator()(Tensor x, const attention::Context& context);
 
  private:
-  Tensor residual(const Tensor& x, const Tensor& branch, const Tensor& scale) const;
+  Tensor residual(const Tensor& x, Tensor branch, const Tensor& scale) const;
 
   nn::LayerNorm& norm1_;
   MavitAttention& attn_;

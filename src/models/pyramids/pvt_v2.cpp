@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "attention/attention.h"
 #include "autograd/mode.h"
@@ -142,15 +143,16 @@ PvtV2Block::PvtV2Block(const nn::Build& build, std::int64_t dim,
   if (drop_path > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, drop_path);
 }
 
-Tensor PvtV2Block::operator()(const Tensor& x, const nn::Grid& grid, attention::Probe* probe) {
+Tensor PvtV2Block::operator()(Tensor x, const nn::Grid& grid, attention::Probe* probe) {
   const auto scope = enter();
-  const auto residual = [&](const Tensor& to, const Tensor& branch) {
-    return ops::add(to, drop_path_ != nullptr ? (*drop_path_)(branch) : branch);
+  const auto residual = [&](const Tensor& to, Tensor branch) {
+    if (drop_path_ != nullptr) branch = (*drop_path_)(branch);
+    return ops::add(to, std::move(branch));
   };
-  const Tensor attended = residual(x, attn_(norm1_(x), grid, probe));
-  const Tensor y = residual(attended, mlp_(norm2_(attended), grid));
-  if (probe != nullptr) probe->record("features", map_of(y, grid));
-  return y;
+  x = residual(x, attn_(norm1_(x), grid, probe));
+  x = residual(x, mlp_(norm2_(x), grid));
+  if (probe != nullptr) probe->record("features", map_of(x, grid));
+  return x;
 }
 
 PvtV2Backbone::PvtV2Backbone(const nn::Build& outer, const PvtV2Options& o, std::int64_t in_chans)
@@ -190,7 +192,7 @@ std::vector<Tensor> PvtV2Backbone::forward(const Tensor& image, attention::Probe
   Tensor map = ops::cast(image, activations_);
   for (const Stage& stage : stages_) {
     auto [x, grid] = (*stage.embed)(map);
-    for (PvtV2Block* block : stage.blocks) x = (*block)(x, grid, probe);
+    for (PvtV2Block* block : stage.blocks) x = (*block)(std::move(x), grid, probe);
     map = map_of((*stage.norm)(x), grid);
     maps.push_back(map);
   }

@@ -82,7 +82,7 @@ class PvtV2Block final : public nn::Module {
              double mlp_ratio, double drop_path);
   std::string type() const override { return "PvtV2Block"; }
   bool is_block() const override { return true; }
-  Tensor operator()(const Tensor& x, const nn::Grid& grid, attention::Probe* probe = nullptr);
+  Tensor operator()(Tensor x, const nn::Grid& grid, attention::Probe* probe = nullptr);
 
  private:
   nn::LayerNorm& norm1_;

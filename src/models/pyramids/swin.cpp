@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "models/pyramids/grid_windows.h"
@@ -182,15 +183,16 @@ Tensor SwinBlock::attend(const Tensor& x, const SwinTokens& tokens, attention::P
   return y;
 }
 
-Tensor SwinBlock::operator()(const Tensor& x, const SwinTokens& tokens, attention::Probe* probe) {
+Tensor SwinBlock::operator()(Tensor x, const SwinTokens& tokens, attention::Probe* probe) {
   const auto scope = enter();
-  const auto residual = [&](const Tensor& to, const Tensor& branch) {
-    return ops::add(to, drop_path_ != nullptr ? (*drop_path_)(branch) : branch);
+  const auto residual = [&](const Tensor& to, Tensor branch) {
+    if (drop_path_ != nullptr) branch = (*drop_path_)(branch);
+    return ops::add(to, std::move(branch));
   };
-  const Tensor attended = residual(x, attend(norm1_(x), tokens, probe));
-  const Tensor y = residual(attended, (*mlp_)(norm2_(attended), tokens.grid));
-  if (probe != nullptr) probe->record("features", map_of(y, tokens.grid));
-  return y;
+  x = residual(x, attend(norm1_(x), tokens, probe));
+  x = residual(x, (*mlp_)(norm2_(x), tokens.grid));
+  if (probe != nullptr) probe->record("features", map_of(x, tokens.grid));
+  return x;
 }
 
 // Buffers of the official code, which are computed from the sizes.
@@ -308,7 +310,7 @@ std::vector<SwinStages::Level> SwinStages::operator()(const Tensor& image,
   std::vector<Level> levels;
   for (Stage& stage : stages_) {
     const SwinTokens tokens = tokens_of(stage, grid);
-    for (SwinBlock* block : stage.blocks) x = (*block)(x, tokens, probe);
+    for (SwinBlock* block : stage.blocks) x = (*block)(std::move(x), tokens, probe);
     levels.push_back({x, grid});
     if (stage.downsample == nullptr) break;
     x = (*stage.downsample)(x, grid);

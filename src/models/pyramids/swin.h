@@ -56,7 +56,7 @@ class SwinBlock final : public nn::Module {
             const SwinStageShape& shape, std::int64_t index, double drop_path);
   std::string type() const override { return "SwinBlock"; }
   bool is_block() const override { return true; }
-  Tensor operator()(const Tensor& x, const SwinTokens& tokens, attention::Probe* probe);
+  Tensor operator()(Tensor x, const SwinTokens& tokens, attention::Probe* probe);
 
  protected:
   std::string translated(const std::string& name) const override;

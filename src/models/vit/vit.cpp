@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "autograd/mode.h"
 #include "models/counting.h"
 #include "models/model.h"
@@ -66,7 +68,7 @@ class ViT final : public models::ImageClassifier {
     if (norm_pre_ != nullptr) x = (*norm_pre_)(x);
     attention::Context context = geometry();
     context.probe = probe;
-    return (*head_)((*encoder_)(x, context));
+    return (*head_)((*encoder_)(std::move(x), context));
   }
 
   // Of training with masked patches (DINOv2); a table of numbers and a layer behind the encoder

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
@@ -77,14 +79,17 @@ ScopeBlock::ScopeBlock(const nn::Build& build, const ScopeOptions& o, const Stag
   if (drop_path > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, drop_path);
 }
 
-TokenVolume ScopeBlock::operator()(const TokenVolume& z, const PartitionedGrid& units,
+TokenVolume ScopeBlock::operator()(TokenVolume z, const PartitionedGrid& units,
                                    attention::Probe* probe) {
   const auto scope = enter();
-  const Tensor attended = ops::add(z.x, branch(attn_({norm1_(z.x), z.grid}, units, probe)));
-  const Tensor y = ops::add(attended, branch(mlp_(norm2_(attended))));
-  const TokenVolume out{y, z.grid};
-  if (probe != nullptr) probe->record("features", ops::permute(out.as_grid(), {0, 4, 1, 2, 3}));
-  return out;
+  const auto residual = [&](const Tensor& to, Tensor branch) {
+    if (drop_path_ != nullptr) branch = (*drop_path_)(branch);
+    return ops::add(to, std::move(branch));
+  };
+  z.x = residual(z.x, attn_({norm1_(z.x), z.grid}, units, probe));
+  z.x = residual(z.x, mlp_(norm2_(z.x), {}));
+  if (probe != nullptr) probe->record("features", ops::permute(z.as_grid(), {0, 4, 1, 2, 3}));
+  return z;
 }
 
 ScopeStage::ScopeStage(const nn::Build& build, const ScopeOptions& o, const StageShape& shape,
@@ -113,7 +118,7 @@ ScopeStage::Result ScopeStage::operator()(const TokenVolume& tokens, attention::
   const std::size_t place = static_cast<std::size_t>(dpe_position_);  // blocks before it
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (i == place && pos_block_ != nullptr) z = (*pos_block_)(z);
-    z = (*blocks_[i])(z, i % 2 == 0 ? local : odd, probe);
+    z = (*blocks_[i])(std::move(z), i % 2 == 0 ? local : odd, probe);
   }
   if (blocks_.size() <= place && pos_block_ != nullptr) z = (*pos_block_)(z);
   if (downsample_ != nullptr) return {z, (*downsample_)(z)};

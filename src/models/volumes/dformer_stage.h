@@ -72,12 +72,10 @@ class ScopeBlock final : public nn::Module {
              const std::vector<std::int64_t>& bias_unit, double drop_path);
   std::string type() const override { return "ScopeBlock"; }
   bool is_block() const override { return true; }
-  TokenVolume operator()(const TokenVolume& z, const PartitionedGrid& units,
+  TokenVolume operator()(TokenVolume z, const PartitionedGrid& units,
                          attention::Probe* probe = nullptr);
 
  private:
-  Tensor branch(const Tensor& x) { return drop_path_ != nullptr ? (*drop_path_)(x) : x; }
-
   nn::LayerNorm& norm1_;
   ScopeAttention& attn_;
   nn::LayerNorm& norm2_;

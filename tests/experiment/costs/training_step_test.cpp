@@ -33,13 +33,15 @@ TEST_CASE("step peak: frozen parameters have no gradients, state and activations
     experiment::TrainingStep step(e, host, shape);
     step();
     const std::int64_t measured = host.allocator().stats().peak_bytes;
-    // What kernels need for themselves (nothing in some builds) is not estimated, and freezing
-    // changes nothing of it.
+    // What kernels need for themselves (nothing in some builds) is not estimated. Freezing changes
+    // little of it: the peak may lie in another layer, since frozen ones write over what they have
+    // read.
     CHECK(estimated <= measured);
     CHECK(measured < 2 * estimated);
     if (estimated_before > 0) {
       CHECK(10 * estimated < 8 * estimated_before);
-      CHECK(estimated_before - estimated == measured_before - measured);
+      CHECK(static_cast<double>(estimated_before - estimated) ==
+            Approx(static_cast<double>(measured_before - measured)).epsilon(0.05));
     }
     estimated_before = estimated;
     measured_before = measured;
