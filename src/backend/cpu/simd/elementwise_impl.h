@@ -32,7 +32,7 @@ inline xsimd::batch<float> reciprocal(const xsimd::batch<float>& x) {
 template <class T>
 inline xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   // exp of a non-positive number only, so nothing overflows.
-  const Batch<T> e = exponential(-xsimd::abs(x));
+  const Batch<T> e = exponential_below(-xsimd::abs(x));
   const Batch<T> r = reciprocal(T{1} + e);
   return xsimd::select(x >= Batch<T>(T{0}), r, e * r);
 }
@@ -46,7 +46,7 @@ inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
 
 template <class T>
 inline xsimd::batch<T> gauss(const xsimd::batch<T>& x) {
-  return exponential(T{-0.5} * x * x);
+  return exponential_below(T{-0.5} * x * x);
 }
 
 template <class T>
