@@ -261,18 +261,24 @@ FUNCTION void join_rows(Int32 op, SHARED Real* part, Real* values) {
   }
 }
 
-// To, or added to, the tokens' rows of a head; `dim` channels of it.
+// To, or added to, the tokens' rows of a head; `dim` channels of it. (A row after the other: all at once
+// take more registers.)
 FUNCTION void put_sums(Real (*sums)[SQUARE_SUMS], Real factor, int add, GLOBAL Stored* y,
                        const HeadWalk* walk, const RowBlock* block, int dim, const int* tokens) {
-  const Index start = head_start(walk, block->item, block->head);
-  for (int j = 0; j < HEAD_SQUARES; ++j) {
-    for (int e = 0; e < SQUARE_SUMS; ++e) {
-      const int channel = TILE_COLUMN(j, e);
-      const int token = tokens[IS_LOWER(e)];
-      if (token < 0 || channel >= dim) continue;
-      const Index at = start + token * walk->token + channel;
-      const Real value = sums[j][e] * factor;
-      store(y, at, add ? load(y, at) + value : value);
+  GLOBAL Stored* head = y + head_start(walk, block->item, block->head);
+  UNROLLED
+  for (int i = 0; i < 2; ++i) {
+    if (tokens[i] < 0) continue;
+    GLOBAL Stored* row = head + tokens[i] * walk->token;
+    UNROLLED
+    for (int j = 0; j < HEAD_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int channel = TILE_COLUMN(j, e);
+        if (IS_LOWER(e) != i || channel >= dim) continue;
+        const Real value = sums[j][e] * factor;
+        store(row, channel, add ? load(row, channel) + value : value);
+      }
     }
   }
 }
