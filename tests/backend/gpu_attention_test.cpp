@@ -16,8 +16,9 @@ struct Sized {
   std::int64_t batch = 1, heads = 2, queries = 70, keys = 70, dim = 16, width = 16;
   std::int64_t sharing = 1;  // heads beside each other with the same keys and values
   bool two_maps = false, causal = false, masked = false;
-  bool interleaved = false;  // heads that share are not beside each other
-  bool irregular = false;    // the last head stands first
+  bool interleaved = false;    // heads that share are not beside each other
+  bool irregular = false;      // the last head stands first
+  bool tells_results = false;  // backward knows what each map gave
 };
 
 HeadLayout layout_of(const Sized& a, std::int64_t tokens, std::int64_t width, std::int64_t dim,
@@ -34,7 +35,7 @@ HeadLayout layout_of(const Sized& a, std::int64_t tokens, std::int64_t width, st
 struct SizedCall {
   AttentionArgs args;
   AttentionInputs in;
-  Tensor out, lse;
+  Tensor out, lse, map_results;
 };
 
 SizedCall call_of(const Sized& a, Operands& o) {
@@ -74,14 +75,15 @@ SizedCall call_of(const Sized& a, Operands& o) {
   }
   call.out = o.to_x({a.batch, a.queries, a.heads * a.width});
   call.lse = o.to_c({streams, a.batch, a.heads, a.queries});
+  if (a.tells_results) call.map_results = a.two_maps ? o.to_x({2, call.out.numel()}) : call.out;
   return call;
 }
 
 FusedCase sized_case(const Sized& a) {
   return {"attention and back", a.name, true, [=](const Backend& b, Operands& o) {
             const SizedCall call = call_of(a, o);
-            const auto& [args, in, out, lse] = call;
-            b.attention(args, in, {.out = out, .lse = lse});
+            const auto& [args, in, out, lse, map_results] = call;
+            b.attention(args, in, {.out = out, .lse = lse, .map_results = map_results});
             const Tensor finite = Tensor::empty_like(lse);  // (-inf - -inf is no number)
             b.unary(UnaryOp::kClamp, {-1e4, 1e4}, lse, finite);
             const AttentionGradients to{.q = o.x(in.q.shape()),
@@ -89,9 +91,14 @@ FusedCase sized_case(const Sized& a) {
                                         .v = o.x(in.v.shape()),
                                         .c1 = a.two_maps ? o.to_x(in.c1.shape()) : Tensor(),
                                         .c2 = a.two_maps ? o.to_x(in.c2.shape()) : Tensor()};
-            b.attention_backward(args, in, {.lse = lse, .dout = o.x(out.shape())}, to);
+            b.attention_backward(
+                args, in, {.lse = lse, .dout = o.x(out.shape()), .map_results = map_results}, to);
             std::vector<Tensor> written{out, finite, to.q, to.k, to.v};
             if (a.two_maps) written.insert(written.end(), {to.c1, to.c2});
+            if (a.two_maps && a.tells_results) {
+              REQUIRE(b.keeps_map_results(args));
+              written.push_back(map_results);
+            }
             return written;
           }};
 }
@@ -137,7 +144,24 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend][gpu]") {
         .causal = true,
         .masked = true},
         Sized{.name = "two maps of groups", .heads = 4, .sharing = 2, .two_maps = true},
-        Sized{.name = "no keys", .keys = 0}, Sized{.name = "no queries", .queries = 0},
+        Sized{.name = "known result",
+        .batch = 2,
+        .heads = 3,
+        .keys = 90,
+        .width = 12,
+        .causal = true,
+        .masked = true,
+        .tells_results = true},
+        Sized{.name = "known results of two maps",
+        .batch = 2,
+        .heads = 3,
+        .keys = 230,
+        .width = 12,
+        .two_maps = true,
+        .masked = true,
+        .tells_results = true},
+        Sized{.name = "no keys", .keys = 0},
+        Sized{.name = "no queries", .queries = 0},
         Sized{.name = "no items", .batch = 0},
         Sized{.name = "left to the default: heads too wide", .dim = 136, .width = 8},
         Sized{.name = "left to the default: heads in no order", .heads = 5, .irregular = true}}) {
@@ -150,7 +174,12 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend][gpu]") {
 TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend][fibers]") {
   std::vector<FusedCase> cases;
   for (const Sized& a :
-       {Sized{.name = "no whole blocks", .queries = 70, .keys = 40, .dim = 24, .width = 40},
+       {Sized{.name = "no whole blocks",
+       .queries = 70,
+       .keys = 40,
+       .dim = 24,
+       .width = 40,
+       .tells_results = true},
         Sized{.name = "wide", .heads = 1, .queries = 20, .keys = 20, .dim = 64, .width = 128},
         Sized{.name = "narrow", .queries = 10, .keys = 40, .dim = 1, .width = 3},
         Sized{.name = "two maps",
@@ -166,6 +195,15 @@ TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend][fibers]")
     if (of.kernel.find("unit") == 0 && of.variant == "all of it") cases.push_back(of);
   compare_with_cpu(cases, {DType::kFloat64, DType::kBFloat16}, emulated_cuda(false));
   compare_with_cpu(cases, {DType::kFloat32}, emulated_cuda(true), 2e-3);
+  const Sized known{.name = "known results of two maps",
+                    .heads = 1,
+                    .queries = 10,
+                    .keys = 225,
+                    .dim = 8,
+                    .width = 8,
+                    .two_maps = true,
+                    .tells_results = true};
+  compare_with_cpu({sized_case(known)}, {DType::kBFloat16}, emulated_cuda(false));
 }
 
 TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "[backend][gpu]") {
@@ -193,7 +231,7 @@ TEST_CASE("gpu attention: heads of one wave share no channels", "[backend]") {
                          Sized{.name = "", .heads = 6, .sharing = 3, .interleaved = true},
                          Sized{.name = "", .heads = 6, .sharing = 6}}) {
     Operands operands(DType::kFloat32);
-    const auto& [args, in, out, lse] = call_of(a, operands);
+    const auto& [args, in, out, lse, map_results] = call_of(a, operands);
     const auto waves = gpu::head_waves(HeadGroups(args, in.q, in.k, in.v), a.heads);
     CHECK(std::ssize(waves) == a.sharing);
     std::set<std::int64_t> heads;

@@ -4,6 +4,7 @@
 
 #include "backend/composed/heads.h"
 #include "backend/gpu/attention_call.h"
+#include "backend/gpu/rows.h"
 
 namespace fovea::gpu {
 namespace {
@@ -54,11 +55,16 @@ bool adds_apart(const AttentionArgs& args, const AttentionGradients& to) {
 
 }  // namespace
 
+// (Of fewer keys the pass over them that the results spare is short.)
+bool GpuBackend::keeps_map_results(const AttentionArgs& args) const {
+  return args.two_maps() && args.is_long() && is_covered(args);
+}
+
 void GpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in,
                            const AttentionResults& to) const {
   if (!is_covered(args)) return Backend::attention(args, in, to);
   const AttentionCall call(args, in);
-  launch_attention(Kernel::attention, call, args.queries, to.out, to.lse);
+  launch_attention(Kernel::attention, call, args.queries, to.out, to.lse, to.map_results);
 }
 
 void GpuBackend::attention_backward(const AttentionArgs& args, const AttentionInputs& in,
@@ -69,7 +75,12 @@ void GpuBackend::attention_backward(const AttentionArgs& args, const AttentionIn
   AttentionCall call(args, in);
   const Tensor &lse = upstream.lse, &dout = upstream.dout;
   const Tensor sums = Tensor::empty_like(lse);
-  launch_attention(Kernel::attention_row_sums, call, args.queries, lse, dout, sums, to.c1, to.c2);
+  if (upstream.map_results.defined()) {
+    launch_rows(Kernel::attention_result_sums, call.dtype, rows_of(sums.numel(), args.v.dim),
+                call.shape, dout, upstream.map_results, sums, to.c1, to.c2);
+  } else {
+    launch_attention(Kernel::attention_row_sums, call, args.queries, lse, dout, sums, to.c1, to.c2);
+  }
   for (const HeadWave& wave : head_waves(HeadGroups(args, to.q, to.k, to.v), args.heads)) {
     call.take(wave);
     if (to.q.defined())
@@ -84,7 +95,7 @@ void GpuBackend::attention_backward(const AttentionArgs& args, const AttentionIn
 void GpuBackend::unit_attention(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
                                 const Tensor& out, const Tensor& lse) const {
   if (!is_covered(args)) return Backend::unit_attention(args, in, out, lse);
-  launch_attention(Kernel::attention, AttentionCall(args, in), args.members, out, lse);
+  launch_attention(Kernel::attention, AttentionCall(args, in), args.members, out, lse, Tensor());
 }
 
 void GpuBackend::unit_attention_backward(const UnitAttentionArgs& args,

@@ -37,6 +37,7 @@ class GpuBackend final : public Backend {
   double seconds_between(const Moment& begin, const Moment& end) const override {
     return runtime_->seconds_between(begin, end);
   }
+  bool keeps_map_results(const AttentionArgs& args) const override;
 
 #define FOVEA_KERNEL(kernel, parameters, arguments) void kernel parameters const override;
 #define FOVEA_CPU_FUSED(kernel, parameters, arguments)

@@ -9,12 +9,14 @@
 #include "warp_tile.h"
 #include "attention_tile.h"
 
-// result += one map's, (rows, channels). Writes the log-sum-exp.
+// result += one map's, (rows, channels). Writes the log-sum-exp, and what the map alone gives unless
+// map_results is 0.
 FUNCTION void attend(const AttentionShape* s, const Inputs* in, const RowBlock* block, int map_index,
                      const Head* q, const Head* k, const Head* v,
                      SHARED const Int32* own_tokens, SHARED Int32* met_tokens,
                      SHARED Stored* own_staged, SHARED Stored* met_staged, SHARED Stored* map,
-                     SHARED Real* part, GLOBAL Real* lse, Real (*result)[SQUARE_SUMS]) {
+                     SHARED Real* part, GLOBAL Real* lse, GLOBAL Stored* map_results,
+                     Real (*result)[SQUARE_SUMS]) {
   Real sums[HEAD_SQUARES][SQUARE_SUMS];
   Real top[2], weights[2];  // weights: of this lane's columns
   for (int i = 0; i < 2; ++i) {
@@ -66,25 +68,39 @@ FUNCTION void attend(const AttentionShape* s, const Inputs* in, const RowBlock* 
 
   SYNCHRONIZE;
   join_rows(ReduceSum, part, weights);
+  NO_EARLIER;
   Real factors[2];
   for (int i = 0; i < 2; ++i) {
     const int row = TILE_ROW(2 * i);
     const int query = block->first + row;
-    factors[i] = 0;
-    if (query >= s->queries) continue;
-    if (weights[i] != 0) factors[i] = coefficient(s, in, block, map_index, query) / weights[i];
-    if (LANE_OF_ROW == 0)
+    factors[i] = weights[i] != 0 ? 1 / weights[i] : (Real)0;
+    if (LANE_OF_ROW == 0 && query < s->queries)
       lse[lse_row(s, map_index, block, query)] =
           own_tokens[row] == NOBODY ? (Real)0 : top[i] + log(weights[i]);
+  }
+  for (int j = 0; j < HEAD_SQUARES; ++j)
+    for (int e = 0; e < SQUARE_SUMS; ++e) sums[j][e] *= factors[IS_LOWER(e)];
+  if (map_results) {
+    const HeadWalk walk = walk_of_out(s);
+    const int tokens[2] = {own_tokens[TILE_ROW(0)], own_tokens[TILE_ROW(2)]};
+    put_sums(sums, 1, 0, map_results + map_index * s->batch * walk.item, &walk, block, s->width,
+             tokens);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const int query = block->first + TILE_ROW(2 * i);
+    factors[i] = query < s->queries ? coefficient(s, in, block, map_index, query) : (Real)0;
   }
   for (int j = 0; j < HEAD_SQUARES; ++j)
     for (int e = 0; e < SQUARE_SUMS; ++e) result[j][e] += sums[j][e] * factors[IS_LOWER(e)];
 }
 
-KERNEL attention(ATTENTION_INPUTS, TENSOR(Stored, out), TENSOR(Real, lse)) {
+// map_results: (maps, batch, queries, heads * width), or undefined; without units.
+KERNEL attention(ATTENTION_INPUTS, TENSOR(Stored, out), TENSOR(Real, lse),
+                 TENSOR(Stored, map_results)) {
   OPEN_ATTENTION_INPUTS;
   OPEN(Stored, out);
   OPEN(Real, lse);
+  OPEN(Stored, map_results);
   LOCAL Stored own_staged[OWN_STAGED];
   LOCAL Stored met_staged[MET_STAGED];
   LOCAL Stored map[MAP_STAGED];
@@ -101,7 +117,7 @@ KERNEL attention(ATTENTION_INPUTS, TENSOR(Stored, out), TENSOR(Real, lse)) {
     const Head queries = query_head(&s, &in, &block, i);
     const Head keys = key_head(&s, &in, &block, i);
     attend(&s, &in, &block, i, &queries, &keys, &values, own_tokens, met_tokens, own_staged,
-           met_staged, map, part, lse, result);
+           met_staged, map, part, lse, IS_DEFINED(map_results) ? map_results : 0, result);
     SYNCHRONIZE;
   }
   const HeadWalk walk = walk_of_out(&s);

@@ -1,6 +1,6 @@
 // Gradients of attention.cl. With the fused map A = sum_i c_i P_i and its gradient dA = dout v^T,
 //   dS_i = c_i P_i (dA - t_i),  t_i = the row's sum of P_i dA,  which is the gradient of c_i:
-// first all t; then a group owns queries and makes dq, or owns keys and makes dk and dv, each from the
+// first all t, of all keys or, as t_i = dout . (P_i v), of what each map gave; then a group owns queries and makes dq, or owns keys and makes dk and dv, each from the
 // maps made again from the log-sum-exp, so that no two groups add to one place. dgsa 2.2 (backward).
 #include "types.h"
 #include "operations.h"
@@ -55,7 +55,15 @@ FUNCTION Head upstream_head(const AttentionShape* s, GLOBAL const Stored* dout, 
   const Head upstream = upstream_head(&s, dout, &block);                                        \
   const Head values = value_head(&s, &in, &block)
 
-// Writes t, (maps, batch, heads, units, queries), and the gradients of c if they are wanted.
+// Writes t of one query's row of a map, of the head of a block.
+FUNCTION void put_row_sum(const AttentionShape* s, const RowBlock* block, int map, int query,
+                          Real sum, GLOBAL Real* sums, GLOBAL Stored* dc) {
+  sums[lse_row(s, map, block, query)] = sum;
+  if (dc) store(dc, coefficient_row(s, block, query), sum);
+}
+
+// t, (maps, batch, heads, units, queries), and the gradients of c if they are wanted, by a pass over all
+// keys.
 KERNEL attention_row_sums(GRADIENT_INPUTS, TENSOR(Real, sums), TENSOR(Stored, dc1),
                           TENSOR(Stored, dc2)) {
   OPEN_GRADIENT_INPUTS;
@@ -97,13 +105,39 @@ KERNEL attention_row_sums(GRADIENT_INPUTS, TENSOR(Real, sums), TENSOR(Stored, dc
     for (int i = 0; i < 2; ++i) {
       const int query = block.first + TILE_ROW(2 * i);
       if (LANE_OF_ROW > 0 || query >= s.queries) continue;
-      sums[lse_row(&s, m, &block, query)] = sum[i];
       GLOBAL Stored* dc = m == 0 ? dc1_memory : dc2_memory;
-      const Index dc_first = m == 0 ? dc1_first : dc2_first;
-      if (dc) store(dc, dc_first + (block.item * s.queries + query) * s.heads + block.head, sum[i]);
+      if (dc) dc += m == 0 ? dc1_first : dc2_first;
+      put_row_sum(&s, &block, m, query, sum[i], sums, dc);
     }
     SYNCHRONIZE;
   }
+}
+
+// The same without units, of `results`, (maps, batch, queries, heads, width): what each map gave. A row of
+// it belongs to a team (group.h).
+KERNEL attention_result_sums(Rows rows, AttentionShape s, TENSOR(const Stored, dout),
+                             TENSOR(const Stored, results), TENSOR(Real, sums),
+                             TENSOR(Stored, dc1), TENSOR(Stored, dc2)) {
+  OPEN(const Stored, dout);
+  OPEN(const Stored, results);
+  OPEN(Real, sums);
+  LOCAL Real shared[GROUP_SIZE];
+  const Index row = row_of(&rows);
+  const Index n = length_of(&rows, row);
+  const Index of_map = rows.count / s.maps;
+  Real sum = 0;
+  for (Index i = PLACE % rows.team; i < n; i += rows.team)
+    sum += load(dout, row % of_map * n + i) * load(results, row * n + i);
+  sum = team_sum(rows.team, shared, sum);
+  if (PLACE % rows.team != 0 || row >= rows.count) return;
+  RowBlock block;
+  block.unit = 0;
+  block.head = (int)(row % s.heads);
+  block.item = (int)(row / (s.heads * s.queries) % s.batch);
+  const int map = (int)(row / of_map);
+  GLOBAL Stored* dc = map == 0 ? dc1_memory : dc2_memory;
+  if (dc) dc += map == 0 ? dc1_first : dc2_first;
+  put_row_sum(&s, &block, map, (int)(row / s.heads % s.queries), sum, sums, dc);
 }
 
 KERNEL attention_dq(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dq)) {

@@ -165,12 +165,16 @@ FUNCTION Index lse_row(const AttentionShape* s, int map, const RowBlock* block, 
   const Index of = ((Index)map * s->batch + block->item) * s->heads + block->head;
   return (of * s->units + block->unit) * s->queries + query;
 }
+// Of a row in (batch, queries, heads).
+FUNCTION Index coefficient_row(const AttentionShape* s, const RowBlock* block, int query) {
+  return (block->item * s->queries + query) * s->heads + block->head;
+}
 // What multiplies a row of a map.
 FUNCTION Real coefficient(const AttentionShape* s, const Inputs* in, const RowBlock* block, int map,
                           int query) {
   GLOBAL const Stored* c = map == 0 ? in->c1 : in->c2;
   if (!c) return 1;
-  return load(c, (block->item * s->queries + query) * s->heads + block->head);
+  return load(c, coefficient_row(s, block, query));
 }
 
 // Channels [channel, channel + channels) of `rows` tokens, zeros in place of those that are not there.
