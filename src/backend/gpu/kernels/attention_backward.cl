@@ -184,16 +184,23 @@ KERNEL attention_dq(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dq
   }
 }
 
-// Rows at padding, and zeros in place of the others.
+// Rows at padding, and zeros in place of the others; a row after the other, as put_sums.
 FUNCTION void put_padding(Real (*sums)[SQUARE_SUMS], Real factor, const AttentionShape* s,
                           const RowBlock* block, const int* tokens, int dim, GLOBAL Real* to) {
-  for (int j = 0; j < HEAD_SQUARES; ++j) {
-    for (int e = 0; e < SQUARE_SUMS; ++e) {
-      const int key = block->first + TILE_ROW(e);
-      const int channel = TILE_COLUMN(j, e);
-      if (key < s->keys && channel < dim)
-        to[lse_row(s, 0, block, key) * (s->dim + s->width) + channel] =
-            tokens[IS_LOWER(e)] == PADDING ? sums[j][e] * factor : (Real)0;
+  UNROLLED
+  for (int i = 0; i < 2; ++i) {
+    const int key = block->first + TILE_ROW(2 * i);
+    if (key >= s->keys) continue;
+    const int is_padding = tokens[i] == PADDING;
+    GLOBAL Real* row = to + lse_row(s, 0, block, key) * (s->dim + s->width);
+    UNROLLED
+    for (int j = 0; j < HEAD_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int channel = TILE_COLUMN(j, e);
+        if (IS_LOWER(e) == i && channel < dim)
+          row[channel] = is_padding ? sums[j][e] * factor : (Real)0;
+      }
     }
   }
 }
@@ -254,8 +261,8 @@ KEYS_KERNEL attention_dk_dv(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(St
       for (int j = 0; j < MAP_SQUARES; ++j) {
         for (int e = 0; e < SQUARE_SUMS; ++e) {
           const int query = first + TILE_COLUMN(j, e);
-          const QueryRow of = query_row(&s, &in, &block, m, query, lse, sums);
-          dscores[j][e] = weights[j][e] * (dscores[j][e] - of.sum);
+          const Real sum = query < s.queries ? sums[lse_row(&s, m, &block, query)] : (Real)0;
+          dscores[j][e] = weights[j][e] * (dscores[j][e] - sum);
         }
       }
       add_map_product(map, met_staged, &upstream, met_tokens, STAYS(s.width), dvalues);
