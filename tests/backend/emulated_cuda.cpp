@@ -39,7 +39,8 @@ std::uint64_t poison(std::minstd_rand& random) {
 }
 
 // The work items of a group, which take turns: up to its next barrier each one runs alone, in an
-// order that is drawn anew every time.
+// order that is drawn anew every time. After a barrier of the group one warp, drawn too, goes on
+// only when no other can: they get as far ahead of it as barriers let them.
 class Fibers {
  public:
   explicit Fibers(std::uint64_t seed)
@@ -70,15 +71,25 @@ class Fibers {
     }
     for (std::size_t left = GROUP_SIZE; left > 0;) {
       bool stuck = true;
+      if (const int now = emulated::group_barrier.generation(); now != generation_) {
+        generation_ = now;
+        sleeper_ = random_() % kWarps;
+      }
       std::shuffle(order_.begin(), order_.end(), random_);
       for (const std::size_t place : order_) {
         const auto& [barrier, generation] = awaited_[place];
-        if (done_[place] || (barrier != nullptr && barrier->generation() == generation)) continue;
+        if (place / WARP == sleeper_ || done_[place] ||
+            (barrier != nullptr && barrier->generation() == generation))
+          continue;
         here_ = place;
         emulated::work_item = {static_cast<int>(place), group};
         swapcontext(&main_, &items_[place]);
         left -= done_[place] ? 1 : 0;
         stuck = false;
+      }
+      if (stuck && sleeper_ != kNobody) {
+        sleeper_ = kNobody;
+        continue;
       }
       FOVEA_CHECK(
           !stuck, BackendError,
@@ -97,6 +108,7 @@ class Fibers {
   }
 
   static constexpr std::size_t kStack = 64 << 10;
+  static constexpr std::size_t kWarps = GROUP_SIZE / WARP, kNobody = kWarps;
   static inline Fibers* running_ = nullptr;
   std::minstd_rand random_;
   std::vector<std::byte> stacks_;
@@ -105,7 +117,8 @@ class Fibers {
   std::array<std::size_t, GROUP_SIZE> order_{};
   std::array<Awaited, GROUP_SIZE> awaited_{};
   std::array<bool, GROUP_SIZE> done_{};
-  std::size_t here_ = 0;
+  std::size_t here_ = 0, sleeper_ = kNobody;
+  int generation_ = 0;  // of the group's barrier
   const std::function<void()>* kernel_ = nullptr;
 };
 

@@ -19,10 +19,11 @@ namespace fovea::test {
 /// seed: of the orders of work items and of the NaNs.
 Device emulated_cuda(bool allow_tf32, std::uint64_t seed = 1);
 
-/// The barriers that kernels reach while `run` runs, as "file:line".
+/// The barriers, and shuffles of warps, that kernels reach while `run` runs, as "file:line".
 std::set<std::string> barriers_reached(const std::function<void()>& run);
 
-/// Takes a barrier out of the kernels as long as it lives. One at a time.
+/// Takes a barrier out of the kernels as long as it lives, or the first lane of each warp out of a
+/// shuffle. One at a time.
 class WithoutBarrier {
  public:
   explicit WithoutBarrier(const std::string& barrier);

@@ -76,6 +76,37 @@ TEST_CASE("emulated cuda: barriers that are taken out are missed", "[backend][fi
   CHECK(std::count(of_attention.begin(), of_attention.end(), true) >= 5);
 }
 
+TEST_CASE("emulated cuda: a shuffle that a lane does not reach fails", "[backend][fibers]") {
+  const InPlaceOfCpu here(emulated_cuda(false));
+  const FusedCase of = case_of("softmax", "masked, long rows");
+  std::vector<std::string> shuffles;
+  for (const std::string& barrier : barriers_reached([&] { results(of, DType::kFloat32); })) {
+    const WithoutBarrier without(barrier);
+    try {
+      results(of, DType::kFloat32);
+    } catch (const BackendError& error) {
+      CHECK(std::string(error.what()).find("at a barrier that others do not reach") !=
+            std::string::npos);
+      shuffles.push_back(barrier);
+    }
+  }
+  CHECK(shuffles.size() == 1);
+}
+
+TEST_CASE("emulated cuda: teams of every size agree with the CPU", "[backend][fibers]") {
+  std::vector<FusedCase> cases;
+  for (const std::int64_t n : {1, 9, 17, 33, 65, 129, 257, 513, 1025}) {  // teams of 1 to 256
+    cases.push_back({"softmax", "rows of " + std::to_string(n), false,
+                     [n](const Backend& b, Operands& o) -> std::vector<Tensor> {
+                       const Tensor x = o.x({3, n});
+                       const Tensor y = o.to_x(x.shape());
+                       b.softmax({}, x, {}, y);
+                       return {y};
+                     }});
+  }
+  compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32}, emulated_cuda(false));
+}
+
 TEST_CASE("emulated cuda: fused kernels are right in other orders of work items",
           "[backend][fibers][slow]") {
   const auto compare = [](const std::vector<FusedCase>& cases) {

@@ -30,6 +30,7 @@
 #define ONE_BY_ONE
 #define NO_EARLIER
 #define SYNCHRONIZE synchronize({__FILE__, __LINE__})
+#define SHUFFLE_XOR(value, mask) shuffle_xor({__FILE__, __LINE__}, value, mask)
 
 #define PLACE (work_item.place)
 #define GROUP (work_item.group)
@@ -106,6 +107,7 @@ struct Shown {
   std::array<const HalfWord*, 32> rows;
   std::array<std::array<Word, 4>, 32> a;
   std::array<std::array<Word, 2>, 32> b;
+  std::array<std::uint64_t, 32> values;
 };
 struct Warp {
   Barrier barrier{32};
@@ -115,6 +117,18 @@ struct Warp {
 inline Warp warps[GROUP_SIZE / 32];
 inline Warp& warp() { return warps[work_item.place / 32]; }
 inline int lane() { return work_item.place % 32; }
+
+// __shfl_xor_sync of a whole warp. Where it is taken out, it is for one lane: the others wait for it.
+template <class T>
+T shuffle_xor(Place place, T value, int mask) {
+  if (is_left_out != nullptr && is_left_out(place) && lane() == 0) return value;
+  Shown& all = warp().place();
+  std::memcpy(&all.values[lane()], &value, sizeof(T));
+  warp().barrier.wait();
+  T other;
+  std::memcpy(&other, &all.values[lane() ^ mask], sizeof(T));
+  return other;
+}
 
 // ldmatrix.m8n8.x4: thread 8 i + r points at row r of matrix i, and gets elements
 // (t / 4, 2 (t % 4)) and (t / 4, 2 (t % 4) + 1), of the transposed matrix with .trans.

@@ -14,6 +14,8 @@
 #define SHARED
 #define FUNCTION static __device__ __forceinline__
 #define SYNCHRONIZE __syncthreads()
+// The value of the work item of the warp whose place differs in the bits of `mask`; all 32 take part.
+#define SHUFFLE_XOR(value, mask) __shfl_xor_sync(0xffffffffu, value, mask)
 #define UNROLLED _Pragma("unroll")  // a loop over what lies in registers
 #define ONE_BY_ONE _Pragma("unroll 1")
 // What follows is not loaded before: else the registers run out.

@@ -7,7 +7,34 @@ FUNCTION Real join(Int32 op, Real a, Real b) {
   return a + b;
 }
 
-// The values of each team joined, known to all of it. `shared`: GROUP_SIZE places.
+// The values of each team joined, known to all of it: those of its two halves first, then of its
+// quarters, in the same order on all devices. `shared`: GROUP_SIZE places.
+#ifdef SHUFFLE_XOR
+#define WARPS (GROUP_SIZE / WARP)
+FUNCTION Real team_join(Int32 op, int team, SHARED Real* shared, Real value) {
+  if (team > WARP) {
+    shared[PLACE] = value;
+    SYNCHRONIZE;
+    // Each warp joins its team's warps, lane by lane.
+    SHARED const Real* lane = shared + PLACE / team * team + PLACE % WARP;
+    Real of[WARPS];
+    UNROLLED
+    for (int i = 0; i < WARPS; ++i) of[i] = i < team / WARP ? lane[i * WARP] : (Real)0;
+    UNROLLED
+    for (int half = WARPS / 2; half > 0; half /= 2) {
+      UNROLLED
+      for (int i = 0; i < half; ++i)
+        if (half < team / WARP) of[i] = join(op, of[i], of[i + half]);
+    }
+    value = of[0];
+    SYNCHRONIZE;  // before the places are used again
+  }
+  for (int width = (team < WARP ? team : WARP) / 2; width > 0; width /= 2)
+    value = join(op, value, SHUFFLE_XOR(value, width));
+  return value;
+}
+#undef WARPS
+#else
 FUNCTION Real team_join(Int32 op, int team, SHARED Real* shared, Real value) {
   shared[PLACE] = value;
   SYNCHRONIZE;
@@ -19,6 +46,7 @@ FUNCTION Real team_join(Int32 op, int team, SHARED Real* shared, Real value) {
   SYNCHRONIZE;  // before the places are used again
   return joined;
 }
+#endif
 FUNCTION Real team_sum(int team, SHARED Real* shared, Real value) {
   return team_join(ReduceSum, team, shared, value);
 }

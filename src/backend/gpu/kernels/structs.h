@@ -13,6 +13,7 @@ using Int32 = std::int32_t;
 
 #define MAX_AXES 8
 #define GROUP_SIZE 256   // work items of a group, in every kernel
+#define WARP 32          // work items of a group that stand together
 #define PRODUCT_TILE 64  // rows and columns of a product that a group makes
 
 #define ATTENTION_ROWS 64    // queries, or keys, of which a group makes the results

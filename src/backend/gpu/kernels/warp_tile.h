@@ -8,7 +8,6 @@
 // each lane makes its own sums. All that surrounds a product is one text for both. All arrays in local
 // memory begin at a multiple of 16 bytes, which copies of whole chunks and tensor cores ask for.
 
-#define WARP 32
 #define SQUARE 16
 #define SQUARE_SUMS 8   // of a lane
 #define SQUARE_STEP 32  // columns from one square of a warp to its next one
