@@ -10,6 +10,7 @@
 #include "autograd/graph.h"
 #include "backend/backend.h"
 #include "base/error.h"
+#include "ops/reduce.h"
 
 namespace fovea::ops {
 namespace {
@@ -51,29 +52,29 @@ Tensor piece(const Tensor& x, std::int64_t first, const Shape& shape) {
   return x.alias({x.numel()}).rows(first, first + shape.numel()).alias(shape);
 }
 
-// The parameters as the activations are stored.
-struct StoredHead {
-  Tensor expand, classes;
+Tensor stored_as(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  const Tensor y = Tensor::empty(x.shape(), dtype, x.device());
+  backend(x).cast(x, y);
+  return y;
+}
 
-  StoredHead(const PatchHead& head, DType dtype)
-      : expand(as(head.expand, dtype)), classes(as(head.classes, dtype)) {}
-  static Tensor as(const Tensor& x, DType dtype) {
-    if (x.dtype() == dtype) return x;
-    const Tensor y = Tensor::empty(x.shape(), dtype, x.device());
-    backend(x).cast(x, y);
-    return y;
-  }
-};
+// y (shape) = a op b
+Tensor binary(BinaryOp op, const Tensor& a, const Tensor& b, const Shape& shape) {
+  const Tensor y = Tensor::empty(shape, a.dtype(), a.device());
+  backend(y).binary(op, a, b, y);
+  return y;
+}
 
 // A row of places of a stretch, in forward and backward.
 class Stretch {
  public:
-  Stretch(const PatchGrid& g, const PatchHead& head, const StoredHead& stored, const Tensor& x)
-      : g_(g), head_(head), stored_(stored), x_(x) {}
+  explicit Stretch(const PatchGrid& g) : g_(g) {}
 
   /// Calls visit() for all of them.
   template <class Visit>
   void for_each(const Visit& visit) {
+    seen_ = 0;
     for (std::int64_t plane = 0; plane < g_.batch * g_.d; ++plane) {
       for (std::int64_t first = 0; first < g_.h; first += g_.rows) {
         rows_ = std::min(g_.rows, g_.h - first);
@@ -85,63 +86,35 @@ class Stretch {
           out_ = item * g_.classes * g_.out_size() + out_plane * g_.out_plane() +
                  out_row * g_.out_row();
           visit();
+          seen_ += size();
         }
       }
     }
   }
 
   std::int64_t tokens() const { return rows_ * g_.w; }
-  std::int64_t place() const { return place_; }
-  Tensor x() const { return piece(x_, token_ * g_.channels, {tokens(), g_.channels}); }
-  Tensor like_x(const Tensor& dx) const {
-    return piece(dx, token_ * g_.channels, {tokens(), g_.channels});
+  /// Places: of each token those of a row of its patch.
+  std::int64_t size() const { return tokens() * g_.patch[2]; }
+  /// Of a tensor like x, the tokens: (tokens, c).
+  Tensor of_tokens(const Tensor& x) const {
+    return piece(x, token_ * g_.channels, {tokens(), g_.channels});
   }
-  /// The rows of `expand` for these places.
-  Tensor weight(const Tensor& expand) const {
-    return piece(expand, place_ * g_.wide() * g_.channels, {g_.wide(), g_.channels});
+  /// Of a number for every place of the map, in the order of visits, those of these: (size).
+  Tensor of_places(const Tensor& numbers) const { return numbers.rows(seen_, seen_ + size()); }
+  /// Of (rows, c) for every place of a patch those for these, below each other: (patch_w rows, c).
+  Tensor of_patch(const Tensor& matrices) const {
+    const std::int64_t rows = matrices.numel() / (g_.places() * g_.channels);
+    return piece(matrices, place_ * rows * g_.channels, {rows, g_.channels});
   }
-
-  /// The channels of the places, (tokens patch_w, c).
-  Tensor channels() const {
-    const Tensor e = Tensor::empty({tokens() * g_.patch[2], g_.channels}, x_.dtype(), x_.device());
-    const std::int64_t c = g_.channels;
-    backend(e).gemm({.trans_b = true,
-                     .m = tokens(),
-                     .n = g_.wide(),
-                     .k = c,
-                     .lda = c,
-                     .ldb = c,
-                     .ldc = g_.wide()},
-                    x(), weight(stored_.expand), {}, e);
-    return e;
+  /// Of a map of classes the rows of these places, as sums are stored: (k, size).
+  Tensor of_map(const Tensor& map) const {
+    const Tensor part = Tensor::empty({g_.classes, size()}, map.dtype(), map.device());
+    backend(map).copy(rows_of(true), map, part);
+    return stored_as(part, compute_dtype(map.dtype()));
   }
-  LayerNormArgs normed(const Tensor& e) const {
-    const Tensor mean = Tensor::empty({e.size(0)}, compute_dtype(e.dtype()), e.device());
-    const LayerNormArgs args{.eps = head_.eps,
-                             .x = e,
-                             .weight = head_.weight,
-                             .bias = head_.bias,
-                             .y = Tensor::empty_like(e),
-                             .mean = mean,
-                             .rstd = Tensor::empty_like(mean)};
-    backend(e).layer_norm(args);
-    return args;
-  }
-  /// Logits of normed channels, into their rows of y.
-  void classify(const Tensor& normed, const Tensor& y) const {
-    const std::int64_t n = normed.size(0);
-    const std::int64_t c = g_.channels;
-    const Tensor part = Tensor::empty({g_.classes, n}, y.dtype(), y.device());
-    backend(y).gemm(
-        {.trans_b = true, .m = g_.classes, .n = n, .k = c, .lda = c, .ldb = c, .ldc = n},
-        stored_.classes, normed, {}, part);
-    backend(y).copy(rows_of(false), part, y);
-  }
-  /// The rows of dy for these places: (k, tokens patch_w).
-  Tensor gradient(const Tensor& dy) const {
-    const Tensor part = Tensor::empty({g_.classes, rows_ * g_.out_row()}, dy.dtype(), dy.device());
-    backend(dy).copy(rows_of(true), dy, part);
-    return part;
+  /// The reverse, as the map is stored.
+  void put(const Tensor& part, const Tensor& map) const {
+    backend(map).copy(rows_of(false), part, map);
   }
 
  private:
@@ -159,74 +132,186 @@ class Stretch {
   }
 
   const PatchGrid& g_;
-  const PatchHead& head_;
-  const StoredHead& stored_;
-  const Tensor& x_;
-  std::int64_t rows_ = 0, token_ = 0, place_ = 0, out_ = 0;
+  std::int64_t rows_ = 0, token_ = 0, place_ = 0, out_ = 0, seen_ = 0;
 };
 
-// Sums of gradients over stretches: the kernels of products and norms overwrite their results, so
-// each sum has memory for one more term.
-struct Sum {
-  Tensor total, term;
-
-  explicit Sum(const Tensor& like) : total(zeros(like)), term(Tensor::empty_like(like)) {}
-  static Tensor zeros(const Tensor& like) {
-    const Tensor x = Tensor::empty_like(like);
-    backend(x).fill(x, 0);
-    return x;
-  }
-  void add() const { backend(total).axpy(1, term, total); }
-};
-
-void backward(const PatchGrid& g, const PatchHead& head, const Tensor& x, const Tensor& dy,
-              Gradients& in) {
-  const StoredHead stored(head, x.dtype());
-  Sum dexpand(head.expand), dweight(head.weight), dbias(head.bias), dclasses(head.classes);
-  const Tensor dx = Tensor::empty(x.shape(), compute_dtype(x.dtype()), x.device());
-  backend(dx).fill(dx, 0);
+// Logits; `rstd`: 1 / deviation of the channels of every place, in the order of visits.
+void forward(const PatchGrid& g, const PatchHead& head, const Tensor& x, const Tensor& y,
+             const Tensor& rstd) {
+  const Tensor expand = stored_as(head.expand, x.dtype());
+  const Tensor classes = stored_as(head.classes, x.dtype());
   const std::int64_t c = g.channels;
-  const std::int64_t k = g.classes;
-  Stretch s(g, head, stored, x);
+  Stretch s(g);
   s.for_each([&] {
-    const Backend& kernels = backend(dy);
-    const LayerNormArgs norm = s.normed(s.channels());
-    const Tensor dl = s.gradient(dy);
-    const std::int64_t n = dl.size(1);
-    kernels.gemm({.m = k, .n = c, .k = n, .lda = n, .ldb = c, .ldc = c}, dl, norm.y, {},
-                 dclasses.term);
-    dclasses.add();
-    const Tensor dnormed = norm.y;  // written over norm.y, which is no longer read
-    kernels.gemm({.trans_a = true, .m = n, .n = c, .k = k, .lda = n, .ldb = c, .ldc = c}, dl,
-                 stored.classes, {}, dnormed);
-    const Tensor de = Tensor::empty_like(norm.x);
-    kernels.layer_norm_backward({.x = norm.x,
-                                 .weight = head.weight,
-                                 .mean = norm.mean,
-                                 .rstd = norm.rstd,
-                                 .dy = dnormed,
-                                 .dx = de,
-                                 .dweight = dweight.term,
-                                 .dbias = dbias.term});
-    dweight.add();
-    dbias.add();
-    const std::int64_t wide = g.wide();
-    const Tensor dw = Tensor::empty({wide, c}, dexpand.total.dtype(), x.device());
-    kernels.gemm(
-        {.trans_a = true, .m = wide, .n = c, .k = s.tokens(), .lda = wide, .ldb = c, .ldc = c}, de,
-        s.x(), {}, dw);
-    kernels.axpy(1, dw, s.weight(dexpand.total));
-    const Tensor part = Tensor::empty({s.tokens(), c}, dx.dtype(), x.device());
-    kernels.gemm({.m = s.tokens(), .n = c, .k = wide, .lda = wide, .ldb = c, .ldc = c}, de,
-                 s.weight(stored.expand), {}, part);
-    kernels.axpy(1, part, s.like_x(dx));
+    const Backend& kernels = backend(x);
+    const Tensor channels = Tensor::empty({s.size(), c}, x.dtype(), x.device());
+    kernels.gemm({.trans_b = true,
+                  .m = s.tokens(),
+                  .n = g.wide(),
+                  .k = c,
+                  .lda = c,
+                  .ldb = c,
+                  .ldc = g.wide()},
+                 s.of_tokens(x), s.of_patch(expand), {}, channels);
+    const Tensor normed = Tensor::empty_like(channels);
+    kernels.layer_norm({.eps = head.eps,
+                        .x = channels,
+                        .weight = head.weight,
+                        .bias = head.bias,
+                        .y = normed,
+                        .mean = Tensor::empty({s.size()}, rstd.dtype(), x.device()),
+                        .rstd = s.of_places(rstd)});
+    const Tensor part = Tensor::empty({g.classes, s.size()}, y.dtype(), y.device());
+    kernels.gemm({.trans_b = true,
+                  .m = g.classes,
+                  .n = s.size(),
+                  .k = c,
+                  .lda = c,
+                  .ldb = c,
+                  .ldc = s.size()},
+                 classes, normed, {}, part);
+    s.put(part, y);
   });
-  in.add(0, StoredHead::as(dx, x.dtype()));
-  in.add(1, std::move(dexpand.total));
-  in.add(2, std::move(dweight.total));
-  in.add(3, std::move(dbias.total));
-  in.add(4, std::move(dclasses.total));
 }
+
+// Sums over stretches.
+Tensor zeros(const Shape& shape, const Tensor& like) {
+  const Tensor x = Tensor::empty(shape, compute_dtype(like.dtype()), like.device());
+  backend(x).fill(x, 0);
+  return x;
+}
+void add_product(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& sum) {
+  const Tensor term = Tensor::empty(sum.shape(), sum.dtype(), sum.device());
+  backend(sum).gemm(args, a, b, {}, term);
+  backend(sum).axpy(1, term, sum);
+}
+
+// A product for every place of a patch, of matrices one of which may be the same for all of them.
+Tensor product(std::int64_t batch, const Tensor& a, bool trans_a, const Tensor& b, bool trans_b) {
+  const std::int64_t m = a.size(trans_a ? -1 : -2);
+  const std::int64_t n = b.size(trans_b ? -2 : -1);
+  const std::int64_t k = a.size(trans_a ? -2 : -1);
+  const Tensor y = Tensor::empty({batch, m, n}, a.dtype(), a.device());
+  backend(y).gemm({.trans_a = trans_a,
+                   .trans_b = trans_b,
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .lda = a.size(-1),
+                   .ldb = b.size(-1),
+                   .ldc = n,
+                   .batch = batch,
+                   .stride_a = a.rank() == 2 ? 0 : m * k,
+                   .stride_b = b.rank() == 2 ? 0 : k * n,
+                   .stride_c = m * n},
+                  a, b, {}, y);
+  return y;
+}
+
+// x less its mean over an axis.
+Tensor centred(const Tensor& x, int axis) {
+  Shape shape = x.shape();
+  shape[axis] = 1;
+  const Tensor mean = Tensor::empty(shape, x.dtype(), x.device());
+  backend(x).reduce(ReduceOp::kMean, x, mean);
+  return binary(BinaryOp::kSub, x, mean, x.shape());
+}
+
+// Gradients from tokens alone, without the channels of their places, which would take the forward
+// pass again and a pass through its norm. Let W be the rows of `expand` for a place, W' = W less
+// its mean row, r = 1 / deviation, z = r W' x the normed channels, C = classes times the norm's
+// weight, C' = C less its mean column, and C z the logits less what the norm's bias adds to them.
+// With dl, the gradient of the logits, that of W x is
+//   r (C' dl - (dl C z / c) z).
+// With s = - r^2 (dl C z), one number a place, all gradients are made of
+//   dx = sum over places of (C W')^T (r dl) + W'^T W' / c (s x)
+// and of two sums over tokens, T = (r dl) x^T and M = (s x) x^T:
+//   d expand = C'^T T + W' / c M,    dl z^T = sum over places of T W'^T.
+class HeadBackward {
+ public:
+  HeadBackward(const PatchGrid& g, const PatchHead& head, const Tensor& x)
+      : g_(g),
+        head_(head),
+        places_(g.places() * g.patch[2]),
+        classes_(binary(BinaryOp::kMul, head.classes, head.weight, head.classes.shape())),
+        expand_(centred(head.expand.alias({places_, g.channels, g.channels}), 1)),
+        shared_(Tensor::empty_like(expand_)),
+        first_moments_(zeros({places_, g.classes, g.channels}, x)),
+        second_moments_(zeros(expand_.shape(), x)),
+        dlogits_(zeros({g.classes, 1}, x)) {
+    const UnaryParams by_channels{.a = 1.0 / static_cast<double>(g.channels)};
+    backend(x).unary(UnaryOp::kAffine, by_channels, expand_, shared_);
+  }
+
+  /// Adds to the sums, and to dx where it is defined.
+  void run(const Tensor& x, const Tensor& y, const Tensor& rstd, const Tensor& dy,
+           const Tensor& dx) {
+    const Backend& kernels = backend(x);
+    const std::int64_t c = g_.channels, k = g_.classes, width = g_.patch[2];
+    const Tensor of_scaled = stored_as(product(places_, expand_, true, shared_, false), x.dtype());
+    const Tensor of_logits =
+        stored_as(product(places_, classes_, false, expand_, false), x.dtype());
+    const Tensor of_bias = product(1, head_.classes, false, head_.bias.alias({c, 1}), false);
+    Stretch s(g_);
+    s.for_each([&] {
+      const std::int64_t n = s.tokens();
+      const Tensor r = s.of_places(rstd).alias({1, s.size()});
+      const Tensor dl = s.of_map(dy), terms = s.of_map(y);
+      kernels.axpy(1, reduce_to(dl, dlogits_.shape()), dlogits_);
+      kernels.binary(BinaryOp::kSub, of_bias.alias({k, 1}), terms, terms);
+      kernels.binary(BinaryOp::kMul, terms, dl, terms);
+      const Tensor scale = reduce_to(terms, r.shape());
+      kernels.binary(BinaryOp::kMul, scale, r, scale);
+      kernels.binary(BinaryOp::kMul, scale, r, scale);
+      kernels.binary(BinaryOp::kMul, dl, r, dl);
+      const Tensor tokens = s.of_tokens(x);
+      const Tensor scaled = binary(BinaryOp::kMul, tokens.alias({n, 1, c}),
+                                   stored_as(scale, x.dtype()).alias({n, width, 1}), {n, width, c});
+      const Tensor turned = Tensor::empty({width, k, n}, dl.dtype(), dl.device());
+      kernels.copy({.shape = turned.shape(),
+                    .src_strides = {1, n * width, width},
+                    .dst_strides = {k * n, n, 1}},
+                   dl, turned);
+      const Tensor logits = stored_as(turned, x.dtype());
+      const std::int64_t wide = g_.wide();
+      add_product({.m = width * k, .n = c, .k = n, .lda = n, .ldb = c, .ldc = c}, logits, tokens,
+                  s.of_patch(first_moments_));
+      add_product({.trans_a = true, .m = wide, .n = c, .k = n, .lda = wide, .ldb = c, .ldc = c},
+                  scaled, tokens, s.of_patch(second_moments_));
+      if (!dx.defined()) return;
+      add_product({.trans_a = true, .m = n, .n = c, .k = width * k, .lda = n, .ldb = c, .ldc = c},
+                  logits, s.of_patch(of_logits), s.of_tokens(dx));
+      add_product({.m = n, .n = c, .k = wide, .lda = wide, .ldb = c, .ldc = c}, scaled,
+                  s.of_patch(of_scaled), s.of_tokens(dx));
+    });
+  }
+
+  Tensor dexpand() const {
+    const Tensor y = product(places_, centred(classes_, 1), true, first_moments_, false);
+    backend(y).axpy(1, product(places_, shared_, false, second_moments_, false), y);
+    return y.alias(head_.expand.shape());
+  }
+  /// Of the norm's weight and bias, and of the classes.
+  std::array<Tensor, 3> dnorm_and_classes() const {
+    const Shape shape = head_.classes.shape(), row = head_.weight.shape();
+    const Tensor dz = reduce_to(product(places_, first_moments_, false, expand_, true), shape);
+    const Tensor dclasses = binary(BinaryOp::kMul, dz, head_.weight, shape);
+    backend(dz).axpy(1, binary(BinaryOp::kMul, dlogits_, head_.bias.alias({1, row[0]}), shape),
+                     dclasses);
+    return {reduce_to(binary(BinaryOp::kMul, dz, head_.classes, shape), row),
+            reduce_to(binary(BinaryOp::kMul, dlogits_, head_.classes, shape), row), dclasses};
+  }
+
+ private:
+  const PatchGrid& g_;
+  const PatchHead& head_;
+  std::int64_t places_;
+  Tensor classes_;                         // C
+  Tensor expand_;                          // W'
+  Tensor shared_;                          // W' / c
+  Tensor first_moments_, second_moments_;  // T, M
+  Tensor dlogits_;                         // sum of dl
+};
 
 void check(const Tensor& x, const PatchHead& head, const Sizes& patch) {
   const int axes = static_cast<int>(patch.size());
@@ -263,17 +348,26 @@ Tensor patch_logits(const Tensor& x, const PatchHead& head, const Sizes& patch) 
     shape.push_back(x.size(static_cast<int>(axis) + 1) * patch[axis]);
   Op op("patch_logits", {x, head.expand, head.weight, head.bias, head.classes});
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  {
-    const StoredHead stored(head, x.dtype());
-    Stretch s(g, head, stored, x);
-    s.for_each([&] { s.classify(s.normed(s.channels()).y, y); });
-  }
+  const Tensor rstd = Tensor::empty({y.numel() / std::max<std::int64_t>(1, g.classes)},
+                                    compute_dtype(x.dtype()), x.device());
+  forward(g, head, x, y, rstd);
   op.macs(x.numel() * head.expand.size(0) + y.numel() * g.channels);
-  const autograd::Kept kept = op.keep_or_remake(x);
   const PatchHead of{op.keep(head.expand), op.keep(head.weight), op.keep(head.bias),
                      op.keep(head.classes), head.eps};
-  return op.output(y,
-                   [=](const Tensor& dy, Gradients& in) { backward(g, of, kept.get(), dy, in); });
+  return op.output(y, [=, x = op.keep_or_remake(x), y = op.keep_result(y),
+                       rstd = op.keep_result(rstd)](const Tensor& dy, Gradients& in) {
+    const Tensor tokens = x.get();
+    Tensor dx;
+    if (in.wanted(0)) dx = zeros(tokens.shape(), tokens);
+    HeadBackward head_backward(g, of, tokens);
+    head_backward.run(tokens, y, rstd, dy, dx);
+    if (dx.defined()) in.add(0, stored_as(dx, tokens.dtype()));
+    in.add(1, head_backward.dexpand());
+    auto [dweight, dbias, dclasses] = head_backward.dnorm_and_classes();
+    in.add(2, std::move(dweight));
+    in.add(3, std::move(dbias));
+    in.add(4, std::move(dclasses));
+  });
 }
 
 }  // namespace fovea::ops

@@ -17,7 +17,8 @@ struct PatchHead {
 /// second linear layer make logits of k classes from them. x: (b, grid..., c) on a grid of two or
 /// three axes, patch: a size for each -> (b, k, grid x patch...). dformer 3.8. The channels of all
 /// places, p times as large as x, are never in memory as a whole: a few tokens are computed at a
-/// time, and again in backward, which keeps only x. Throws ShapeError for sizes that do not fit.
+/// time. Backward does not need them: it keeps x, the logits and the norm's deviations. Throws
+/// ShapeError for sizes that do not fit.
 Tensor patch_logits(const Tensor& x, const PatchHead& head, const Sizes& patch);
 
 }  // namespace fovea::ops
