@@ -45,8 +45,8 @@ template <class S>
 class Rows {
  public:
   explicit Rows(const Geometry& g) : g_(g), rows_(static_cast<std::size_t>(g.kernel_rows())) {}
-  /// For results of row `row`; x is the whole item.
-  simd::TokenRows<S> around(const S* x, std::int64_t row) {
+  /// For results of row `row`. x is the whole item, and so is what is written, if it is as large.
+  simd::TokenRows<S> around(const S* x, std::int64_t row, const S* to = nullptr) {
     for (std::int64_t i = 0; i < g_.kernel_rows(); ++i) {
       const std::int64_t plane = row / g_.h + i / g_.kernel_h - g_.kernel_d / 2;
       const std::int64_t at = row % g_.h + i % g_.kernel_h - g_.kernel_h / 2;
@@ -54,10 +54,25 @@ class Rows {
       rows_[static_cast<std::size_t>(i)] =
           inside ? x + (plane * g_.h + at) * g_.row_size() : nullptr;
     }
-    return {rows_.data(), g_.w, g_.channels, g_.kernel_rows(), g_.kernel_w};
+    // Of x the next row needs one more, that of the kernel's last.
+    const std::int64_t next = row + 1;
+    const std::int64_t plane = next / g_.h + g_.kernel_d / 2, at = next % g_.h + g_.kernel_h / 2;
+    const bool more = plane < g_.d && at < g_.h;
+    return {.rows = rows_.data(),
+            .tokens = g_.w,
+            .channels = g_.channels,
+            .kernel_h = g_.kernel_rows(),
+            .kernel_w = g_.kernel_w,
+            .reads = more ? ahead(x, plane * g_.h + at) : simd::Ahead{},
+            .writes = to != nullptr && next < g_.all_rows() ? ahead(to, next) : simd::Ahead{}};
   }
 
  private:
+  simd::Ahead ahead(const S* item, std::int64_t row) const {
+    constexpr std::int64_t kBytes = sizeof(S);
+    return {.x = item + row * g_.row_size(), .rows = 1, .bytes = g_.row_size() * kBytes};
+  }
+
   const Geometry& g_;
   std::vector<const S*> rows_;
 };
@@ -102,8 +117,9 @@ void CpuBackend::token_conv(const TokenConvArgs& args) const {
       const std::int64_t item = piece / g.bands * g.item_size();
       const std::int64_t first = piece % g.bands * g.rows;
       for (std::int64_t row = first; row < std::min(g.all_rows(), first + g.rows); ++row) {
-        simd::kernels().of<S>().token_row(rows.around(x.data<S>() + item, row), w.data<C>(), pbias,
-                                          y.data<S>() + item + row * g.row_size());
+        S* to = y.data<S>() + item;
+        simd::kernels().of<S>().token_row(rows.around(x.data<S>() + item, row, to), w.data<C>(),
+                                          pbias, to + row * g.row_size());
       }
     });
   });
@@ -135,9 +151,10 @@ void CpuBackend::token_conv_backward(const TokenConvBackwardArgs& args) const {
         for (std::int64_t row = first; row < std::min(g.all_rows(), first + g.rows); ++row) {
           const std::int64_t at = row * g.row_size();
           if (sums) kernels.token_row_sums(rows.around(x.data<S>() + item, row), from + at, part);
-          if (dx.defined())
-            kernels.token_row(rows.around(from, row), back.data<C>(), nullptr,
-                              dx.data<S>() + item + at);
+          if (dx.defined()) {
+            S* to = dx.data<S>() + item;
+            kernels.token_row(rows.around(from, row, to), back.data<C>(), nullptr, to + at);
+          }
         }
       }
     });

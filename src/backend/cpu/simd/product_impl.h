@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/fetching_impl.h"
 #include "backend/cpu/simd/layout_impl.h"
 #include "backend/cpu/simd/simd.h"
 
@@ -237,30 +238,6 @@ void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_
     }
   }
 }
-
-// Fetches memory, a share of its lines before each tile of a product.
-class Fetching {
- public:
-  inline Fetching(const Ahead& ahead, std::int64_t tiles) : ahead_(ahead), left_(ahead.rows) {
-    const std::int64_t lines = (ahead.bytes + kLine - 1) / kLine * ahead.rows;
-    share_ = tiles > 0 ? (lines + tiles - 1) / tiles : 0;
-  }
-  inline void go_on() {
-    for (std::int64_t i = 0; i < share_ && left_ > 0; ++i) {
-      __builtin_prefetch(static_cast<const char*>(ahead_.x) + byte_, 0, 2);  // second level
-      byte_ += kLine;
-      if (byte_ < ahead_.bytes) continue;
-      byte_ = 0;
-      ahead_.x = static_cast<const char*>(ahead_.x) + ahead_.apart;
-      --left_;
-    }
-  }
-
- private:
-  static constexpr std::int64_t kLine = 64;
-  Ahead ahead_;
-  std::int64_t left_, share_, byte_ = 0;
-};
 
 template <class T, int kWide>
 inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,

@@ -90,10 +90,12 @@ struct NormPlanes {
 
 /// Rows of a token grid under a depthwise kernel, for one row of results; an element holds the
 /// `channels` of a token. rows: kernel_h pointers to `tokens` tokens each, null outside the grid.
+/// What the next row reads and writes is fetched meanwhile.
 template <class S>
 struct TokenRows {
   const S* const* rows = nullptr;
   std::int64_t tokens = 0, channels = 0, kernel_h = 1, kernel_w = 1;
+  Ahead reads = {}, writes = {};
 };
 
 /// Results of linear attention's heads, rows of n: x -> act(gate) (x / rms(x) weight + residual).

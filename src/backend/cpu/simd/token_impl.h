@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/fetching_impl.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu::simd {
@@ -43,7 +44,11 @@ struct Lanes {
 template <class S, class Visit>
 inline void for_tokens(const TokenRows<S>& r, Visit visit) {
   const std::int64_t pad = r.kernel_w / 2;
+  const std::int64_t groups = r.tokens / kTokensAtOnce + 1;
+  Fetching reads(r.reads, groups), writes(r.writes, groups);
   for (std::int64_t token = 0; token < r.tokens;) {
+    reads.go_on();
+    writes.go_on();
     if (token >= pad && token + kTokensAtOnce + pad <= r.tokens) {
       visit.template operator()<kTokensAtOnce>(token, Taps{0, r.kernel_w});
       token += kTokensAtOnce;
