@@ -1,7 +1,8 @@
 // Gradients of attention.cl. With the fused map A = sum_i c_i P_i and its gradient dA = dout v^T,
 //   dS_i = c_i P_i (dA - t_i),  t_i = the row's sum of P_i dA,  which is the gradient of c_i:
-// first all t, of all keys or, as t_i = dout . (P_i v), of what each map gave; then a group owns queries and makes dq, or owns keys and makes dk and dv, each from the
-// maps made again from the log-sum-exp, so that no two groups add to one place. dgsa 2.2 (backward).
+// first all t, of all keys, or of what each map gave: t_i = dout . (P_i v). Then a group owns queries and
+// makes dq, or owns keys and makes dk and dv, each from the maps made again from the log-sum-exp, so that
+// no two groups add to one place. dgsa 2.2 (backward).
 #include "types.h"
 #include "operations.h"
 #include "walk.h"
