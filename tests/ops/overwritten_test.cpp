@@ -367,7 +367,7 @@ Table network_table() {
        [](const auto& t) {
          return ops::patch_logits(t[0], {t[1], t[2], t[3], t[4]}, {2, 2});
        },
-       {0, 1, 2, 3, 4}},
+       {0, 1, 2, 3, 4, kResult}},
       {"attention", {{2, 3, 12}}, attend, {0, 1, kResult}, {mask}},
       {"two_map_attention", {{2, 3, 12}, {2, 3, 2}, {2, 3, 2}}, attend_twice, {0, 1, 2, 3}, {mask}},
   };
