@@ -118,7 +118,7 @@ inline Warp warps[GROUP_SIZE / 32];
 inline Warp& warp() { return warps[work_item.place / 32]; }
 inline int lane() { return work_item.place % 32; }
 
-// __shfl_xor_sync of a whole warp. Where it is taken out, it is for one lane: the others wait for it.
+// __shfl_xor_sync of a whole warp. Where it is taken out, it is for one lane: the others wait.
 template <class T>
 T shuffle_xor(Place place, T value, int mask) {
   if (is_left_out != nullptr && is_left_out(place) && lane() == 0) return value;
