@@ -135,7 +135,8 @@ class Stretch {
   std::int64_t rows_ = 0, token_ = 0, place_ = 0, out_ = 0, seen_ = 0;
 };
 
-// Logits; `rstd`: 1 / deviation of the channels of every place, in the order of visits.
+// Logits, and to `rstd`, where it is defined, 1 / deviation of the channels of every place, in the
+// order of visits.
 void forward(const PatchGrid& g, const PatchHead& head, const Tensor& x, const Tensor& y,
              const Tensor& rstd) {
   const Tensor expand = stored_as(head.expand, x.dtype());
@@ -154,13 +155,14 @@ void forward(const PatchGrid& g, const PatchHead& head, const Tensor& x, const T
                   .ldc = g.wide()},
                  s.of_tokens(x), s.of_patch(expand), {}, channels);
     const Tensor normed = Tensor::empty_like(channels);
+    const Tensor mean = Tensor::empty({s.size()}, compute_dtype(x.dtype()), x.device());
     kernels.layer_norm({.eps = head.eps,
                         .x = channels,
                         .weight = head.weight,
                         .bias = head.bias,
                         .y = normed,
-                        .mean = Tensor::empty({s.size()}, rstd.dtype(), x.device()),
-                        .rstd = s.of_places(rstd)});
+                        .mean = mean,
+                        .rstd = rstd.defined() ? s.of_places(rstd) : Tensor::empty_like(mean)});
     const Tensor part = Tensor::empty({g.classes, s.size()}, y.dtype(), y.device());
     kernels.gemm({.trans_b = true,
                   .m = g.classes,
@@ -348,8 +350,11 @@ Tensor patch_logits(const Tensor& x, const PatchHead& head, const Sizes& patch) 
     shape.push_back(x.size(static_cast<int>(axis) + 1) * patch[axis]);
   Op op("patch_logits", {x, head.expand, head.weight, head.bias, head.classes});
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  const Tensor rstd = Tensor::empty({y.numel() / std::max<std::int64_t>(1, g.classes)},
-                                    compute_dtype(x.dtype()), x.device());
+  Tensor rstd;
+  if (op.records()) {
+    const std::int64_t places = y.numel() / std::max<std::int64_t>(1, g.classes);
+    rstd = Tensor::empty({places}, compute_dtype(x.dtype()), x.device());
+  }
   forward(g, head, x, y, rstd);
   op.macs(x.numel() * head.expand.size(0) + y.numel() * g.channels);
   const PatchHead of{op.keep(head.expand), op.keep(head.weight), op.keep(head.bias),
