@@ -45,7 +45,8 @@ template <class S>
 class Rows {
  public:
   explicit Rows(const Geometry& g) : g_(g), rows_(static_cast<std::size_t>(g.kernel_rows())) {}
-  /// For results of row `row`. x is the whole item, and so is what is written, if it is as large.
+  /// For results of row `row`; x is the whole item. `to`: the item whose rows are written
+  /// meanwhile, or null.
   simd::TokenRows<S> around(const S* x, std::int64_t row, const S* to = nullptr) {
     for (std::int64_t i = 0; i < g_.kernel_rows(); ++i) {
       const std::int64_t plane = row / g_.h + i / g_.kernel_h - g_.kernel_d / 2;
