@@ -113,7 +113,8 @@ Plan::Plan(const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alig
   const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
   set(product, CUBLASLT_MATMUL_DESC_TRANSB, operation(s.trans_a));
-  // (Its GELU is the tanh approximation. Networks have the exact one, a kernel of its own.)
+  // (Its header does not say which GELU its epilogue has. Networks need the exact one: a kernel of
+  // ours.)
   if (bias) set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   const auto operand = [&](Layout& layout, bool transposed, std::int64_t rows, std::int64_t columns,
                            std::int64_t ld, std::int64_t stride) {
