@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
+#include <vector>
+
 #include "backend/devices.h"
 #include "schema/json/parse.h"
 
@@ -22,9 +25,14 @@ experiment::Experiment vit(const char* freeze) {
 
 TEST_CASE("step peak: frozen parameters have no gradients, state and activations", "[costs]") {
   std::int64_t estimated_before = 0, measured_before = 0;
-  for (const char* freeze : {"[]", R"(["blocks.0.*", "blocks.1.*", "patch_embed.*", "cls_token",
-                                       "pos_embed"])",
-                             R"(["blocks.*", "patch_embed.*", "cls_token", "pos_embed"])"}) {
+  // Without a block that trains the peak is among blocks that write over what they have read, whose
+  // kernels need other memory for themselves.
+  const std::vector<std::pair<const char*, bool>> cases = {
+      {"[]", true},
+      {R"(["blocks.0.*", "blocks.1.*", "patch_embed.*", "cls_token", "pos_embed"])", true},
+      {R"(["blocks.*", "!blocks.3.*", "patch_embed.*", "cls_token", "pos_embed"])", true},
+      {R"(["blocks.*", "patch_embed.*", "cls_token", "pos_embed"])", false}};
+  for (const auto& [freeze, a_block_trains] : cases) {
     INFO(freeze);
     const experiment::Experiment e = vit(freeze);
     const models::DataShape shape = experiment::data_shape(e);
@@ -33,15 +41,19 @@ TEST_CASE("step peak: frozen parameters have no gradients, state and activations
     experiment::TrainingStep step(e, host, shape);
     step();
     const std::int64_t measured = host.allocator().stats().peak_bytes;
-    // What kernels need for themselves (nothing in some builds) is not estimated. Freezing changes
-    // little of it: the peak may lie in another layer, since frozen ones write over what they have
-    // read.
+    // What kernels need for themselves (nothing in some builds) is not estimated, and freezing
+    // changes nothing of it.
     CHECK(estimated <= measured);
     CHECK(measured < 2 * estimated);
     if (estimated_before > 0) {
       CHECK(10 * estimated < 8 * estimated_before);
-      CHECK(static_cast<double>(estimated_before - estimated) ==
-            Approx(static_cast<double>(measured_before - measured)).epsilon(0.05));
+      const std::int64_t saved = measured_before - measured;
+      if (a_block_trains) {
+        CHECK(estimated_before - estimated == saved);
+      } else {
+        CHECK(static_cast<double>(estimated_before - estimated) ==
+              Approx(static_cast<double>(saved)).epsilon(0.05));
+      }
     }
     estimated_before = estimated;
     measured_before = measured;
