@@ -146,6 +146,35 @@ template <>
 inline Batch<float> first_lanes(const Batch<float>& batch, std::int64_t n) {
   return _mm512_maskz_mov_ps(mask_of(n), batch);
 }
+#elif defined(__AVX2__)
+inline __m256i mask_of(std::int64_t n) {
+  alignas(32) static const std::int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMask + 8 - n));
+}
+template <>
+inline Batch<float> load_part(const float* from, std::int64_t n) {
+  return _mm256_maskload_ps(from, mask_of(n));
+}
+// A masked store takes the processor longer.
+template <>
+inline void store_part(const Batch<float>& batch, float* to, std::int64_t n) {
+  __m128 rest = _mm256_castps256_ps128(batch);
+  if ((n & 4) != 0) {
+    _mm_storeu_ps(to, rest);
+    to += 4;
+    rest = _mm256_extractf128_ps(batch, 1);
+  }
+  if ((n & 2) != 0) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(to), rest);
+    to += 2;
+    rest = _mm_movehl_ps(rest, rest);
+  }
+  if ((n & 1) != 0) _mm_store_ss(to, rest);
+}
+template <>
+inline Batch<float> first_lanes(const Batch<float>& batch, std::int64_t n) {
+  return _mm256_and_ps(batch, _mm256_castsi256_ps(mask_of(n)));
+}
 #endif
 
 // y[i] = f(x0[i], x1[i], ...) for any number of inputs.
@@ -183,6 +212,19 @@ inline float horizontal_sum(const xsimd::batch<float>& batch) {
 template <>
 inline float horizontal_max(const xsimd::batch<float>& batch) {
   return _mm512_reduce_max_ps(batch);
+}
+#elif defined(__AVX2__)
+template <>
+inline float horizontal_sum(const xsimd::batch<float>& batch) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(batch), _mm256_extractf128_ps(batch, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+template <>
+inline float horizontal_max(const xsimd::batch<float>& batch) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(batch), _mm256_extractf128_ps(batch, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 #endif
 
