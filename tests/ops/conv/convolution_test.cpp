@@ -171,14 +171,16 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
 
 TEST_CASE("conv: shapes whose blocks are cut in every way equal direct loops", "[ops]") {
   // Small maps, of which items lie next to each other, in blocks with some left over, alone, and
-  // with a stride; rows in parts, of whole vectors and not, and with a stride; rows of whole
-  // vectors; a kernel wider than a vector and its padding, and one of more terms than are summed at
-  // once; many channels; padding that nothing reads.
+  // with a stride, also in the gradient of the input; rows in parts, of whole vectors and not, and
+  // with a stride; rows of whole vectors; a kernel wider than a vector and its padding, and one of
+  // more terms than are summed at once; many channels; padding that nothing reads.
   const auto g = GENERATE(
       values<Geometry>({{75, 16, 20, 1, {1, 4, 4}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
                         {150, 5, 7, 1, {1, 1, 1}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
                         {1, 20, 9, 1, {2, 2, 2}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
                         {70, 6, 8, 2, {3, 7, 5}, {2, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}},
+                        {70, 6, 8, 2, {1, 7, 6}, {1, 3, 4}, {1, 2, 3}, {0, 1, 1}, {1, 1, 1}},
+                        {3, 40, 70, 1, {5, 21, 37}, {3, 3, 5}, {2, 2, 2}, {1, 0, 2}, {1, 1, 1}},
                         {2, 3, 5, 1, {1, 1, 2503}, {1, 1, 7}, {1, 1, 1}, {0, 0, 3}, {1, 1, 1}},
                         {2, 3, 5, 1, {1, 2, 2560}, {1, 1, 5}, {1, 1, 1}, {0, 0, 2}, {1, 1, 1}},
                         {1, 3, 5, 1, {1, 1, 5003}, {1, 1, 6}, {1, 1, 3}, {0, 0, 2}, {1, 1, 2}},

@@ -1,8 +1,9 @@
 // Convolution, six ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
 // conv_pointwise.cpp. Float32, 3x3 of stride 1 with many channels: conv_winograd.cpp. Float32 and
 // bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others: conv_lines.cpp, bfloat16 as
-// float32; but their gradient of x with other strides, or with far fewer channels of x, is here:
-// W^T dy, tile by tile so that it stays in the cache, added to the places that each tap sees.
+// float32; but their gradient of x where windows do not overlap or leave gaps, or with far fewer
+// channels of x, is here: W^T dy, tile by tile so that it stays in the cache, added to the places
+// that each tap sees.
 #include <array>
 
 #include "backend/cpu/conv/conv_blocked.h"
@@ -166,6 +167,8 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
       cast(wide, dx);
     } else if (g.unit_stride() && 8 * g.c_in > g.c_out) {
       lines_forward<S>(pool_, reversed(g), dy, reversed_weight<S>(g, weight), nullptr, dx);
+    } else if (lines_reach_all(g) && 8 * g.c_in > g.c_out) {
+      lines_backward_data<S>(pool_, g, weight, dy, dx);
     } else {
       backward_data<S>(pool_, g, weight.data<S>(), dy, dx);
     }

@@ -1,13 +1,16 @@
 // The input of a block of the output is copied with room for all taps (tap_layout.h), so that it is
-// read where it lies, once for every tap, and no matrix of patches is made.
-//   forward           register tiles of output channels and positions; positions are lanes
-//   backward, weight  register tiles of taps and output channels, summed over positions; output
-//                     channels are lanes, for which dy is transposed
-// A sum has kPanelDepth terms or kPositions positions at most before it is added to others, in
-// their order.
+// read where it lies, once for every tap, and no matrix of patches is made. Register tiles of
+// output channels and positions; positions are lanes. The gradient of x of a strided convolution is
+// the same for each remainder of a place by the strides, with the taps that reach it; results of
+// the remainders are then put together. A sum has kPanelDepth terms at most before it is added to
+// others, in their order.
 #include "backend/cpu/conv/conv_lines.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/conv/conv_source.h"
@@ -20,18 +23,17 @@ namespace {
 using simd::kPackedRows;
 using simd::kPanelDepth;
 
-constexpr std::int64_t kCopyElements = 1 << 15;  // of a block's input
-constexpr std::int64_t kResults = 1 << 17;       // of a block
-// Of a block of the gradient of the weight, which has one sum over them: of 256, gradients of large
-// maps had errors half as large again.
-constexpr std::int64_t kPositions = 128;
+constexpr std::int64_t kResults = 1 << 17;  // of a block
 
 // The terms of a result in equal chunks, of whole channels where kernels are not too large.
 class Terms {
  public:
-  explicit Terms(const ConvGeometry& g) : taps_(g.taps()), all_(g.c_in * g.taps()) {
-    const std::int64_t unit = taps_ <= kPanelDepth ? taps_ : 1, units = all_ / unit;
-    size_ = divide_up(units, divide_up(units, kPanelDepth / unit)) * unit;
+  /// Of `taps` for each channel. Chunks are as if there were `most` taps.
+  Terms(std::int64_t channels, std::int64_t taps, std::int64_t most)
+      : taps_(taps), all_(channels * taps) {
+    const std::int64_t unit = most <= kPanelDepth ? taps : 1, units = all_ / unit;
+    const std::int64_t room = most <= kPanelDepth ? kPanelDepth / most : kPanelDepth;
+    size_ = divide_up(units, divide_up(units, room)) * unit;
   }
   std::int64_t all() const { return all_; }
   std::int64_t most() const { return size_; }
@@ -50,11 +52,14 @@ class Terms {
     for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) most = std::max(most, channels(chunk));
     return most;
   }
-  /// Of all terms, in copies of their chunk's channels.
-  std::vector<std::int64_t> distances(const TapLayout& layout) const {
+  /// Of all terms, in copies of their chunk's channels. `taps`: which of the layout's, in order.
+  std::vector<std::int64_t> distances(const TapLayout& layout,
+                                      const std::vector<std::int64_t>& taps) const {
     std::vector<std::int64_t> distances;
-    for (std::int64_t term = 0; term < all_; ++term)
-      distances.push_back(layout.distance(term - first_channel(term / size_) * taps_));
+    for (std::int64_t term = 0; term < all_; ++term) {
+      const std::int64_t channel = term / taps_ - first_channel(term / size_);
+      distances.push_back(layout.distance(channel, taps[static_cast<std::size_t>(term % taps_)]));
+    }
     return distances;
   }
 
@@ -79,7 +84,7 @@ class ChannelBlocks {
   std::int64_t channels_, size_;
 };
 
-// Weights of all groups, blocks of channels and chunks of terms.
+// Weights of all groups, blocks of channels and chunks of terms. A row of the weight has all terms.
 template <class T>
 class PackedWeight {
  public:
@@ -106,12 +111,16 @@ class PackedWeight {
   Tensor memory_;
 };
 
-// The most positions of a block of a forward pass.
-std::int64_t most_positions(const ConvGeometry& g, const Terms& terms) {
+// The most positions of a block, whose input has so many elements for each, and so many results.
+std::int64_t most_positions(std::int64_t copied, std::int64_t results) {
   constexpr std::int64_t kLeast = 64, kMost = 1024;
-  std::int64_t copied = terms.most_channels();  // elements for each position
+  return std::clamp(std::min(kCopyElements / copied, kResults / results), kLeast, kMost);
+}
+
+std::int64_t most_positions(const ConvGeometry& g, const Terms& terms) {
+  std::int64_t copied = terms.most_channels();
   for (std::size_t axis = 0; axis < 3; ++axis) copied *= std::min(g.stride[axis], g.reach(axis));
-  return std::clamp(std::min(kCopyElements / copied, kResults / g.c_out), kLeast, kMost);
+  return most_positions(copied, g.c_out);
 }
 
 // Where there are few pieces, output channels are divided too, and copies made more than once.
@@ -121,194 +130,280 @@ std::int64_t piece_channel_blocks(const ConvGeometry& g, std::int64_t pieces) {
   return std::clamp<std::int64_t>(g.c_out / kLeastChannels, 1, kFewConvPieces / pieces);
 }
 
+// Taps of which each result is a sum. All sets have as many chunks, of the same channels.
+template <class T>
+struct TapSet {
+  Terms terms;
+  std::vector<std::int64_t> distances;
+  PackedWeight<T> weight;
+};
+
+// The sums of sets of taps for a block of positions and some output channels of a group. A piece of
+// work has a block and a group, and some of the channels or all.
+template <class T>
+class TapSums {
+ public:
+  TapSums(const ConvGeometry& g, const TapLayout& layout, const Tensor& x)
+      : g_(g),
+        layout_(layout),
+        source_({.x = x}),
+        parts_(piece_channel_blocks(g, layout.blocks() * g.groups)),
+        channels_(g.c_out, parts_) {}
+
+  const ChannelBlocks& channels() const { return channels_; }
+  void add(TapSet<T> set) { sets_.push_back(std::move(set)); }
+
+  /// Calls use(block, group, first channel, channels, copy): a copy has copy_size() elements, and
+  /// `behind` others follow it for each channel of a piece.
+  template <class Use>
+  void run(ThreadPool& pool, std::int64_t behind, const Tensor& like, const Use& use) const {
+    const std::int64_t pieces = layout_.blocks() * g_.groups;
+    // Blocks of channels are pieces of their own, or all of them are one.
+    const std::int64_t parts = parts_ > 1 ? channels_.count() : 1;
+    const std::int64_t blocks = channels_.count() / parts;
+    const std::int64_t most = std::min(g_.c_out, blocks * channels_.most());
+    const std::int64_t size = copy_size() + most * behind;
+    reserve<T>(pool, size, like);
+    pool.run(pieces * parts, [&](std::int64_t piece) {
+      const Tensor memory = scratch<T>(size, like);
+      const std::int64_t at = piece / parts, first = channels_.first(piece % parts * blocks);
+      use(layout_.block(at / g_.groups), at % g_.groups, first,
+          std::min(blocks * channels_.most(), g_.c_out - first), memory.template data<T>());
+    });
+  }
+  std::int64_t copy_size() const {
+    return round_up(layout_.copy_size(sets_.front().terms.most_channels()), simd::kSlack);
+  }
+
+  /// Those of a set lie at result + its number * apart, those of a channel ldy apart. They are
+  /// added to what is there where `begun`.
+  void sum(const ConvBlock& block, std::int64_t group, std::int64_t first, std::int64_t channels,
+           bool begun, T* copy, T* result, std::int64_t ldy, std::int64_t apart) const {
+    simd::ConvLines<T> lines{.count = layout_.line_count(block),
+                             .width = layout_.line_width(block),
+                             .lines = layout_.lines().data(),
+                             .x = copy};
+    const Terms& terms = sets_.front().terms;
+    for (std::int64_t chunk = 0; chunk < terms.chunks(); ++chunk) {
+      if (chunk == 0 || !terms.same_channels(chunk, chunk - 1)) {
+        layout_.copy<T>(source_, block, group * g_.c_in + terms.first_channel(chunk),
+                        terms.channels(chunk), nullptr, copy);
+      }
+      for (std::size_t i = 0; i < sets_.size(); ++i) {
+        const TapSet<T>& set = sets_[i];
+        lines.terms = set.terms.count(chunk);
+        lines.distances = set.distances.data() + set.terms.first(chunk);
+        T* to = result + static_cast<std::int64_t>(i) * apart;
+        for (std::int64_t c = first / channels_.most(); channels_.first(c) < first + channels;
+             ++c) {
+          simd::kernels().of<T>().conv_lines(
+              lines, set.weight.at(group, chunk, c), channels_.channels(c),
+              to + (channels_.first(c) - first) * ldy, ldy, chunk > 0 || begun);
+        }
+      }
+    }
+  }
+
+ private:
+  const ConvGeometry& g_;
+  const TapLayout& layout_;
+  ConvSource<T> source_;
+  std::int64_t parts_;
+  ChannelBlocks channels_;
+  std::vector<TapSet<T>> sets_;
+};
+
+std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
+  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
+  std::iota(taps.begin(), taps.end(), std::int64_t{0});
+  return taps;
+}
+
 template <class T>
 class Forward {
  public:
   Forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
           const T* bias, const Tensor& y)
       : g_(g),
-        terms_(g),
+        terms_(g.c_in, g.taps(), g.taps()),
         layout_(TapLayout::of<T>(g, TapLayout::Lines::kVectors, most_positions(g, terms_))),
-        distances_(terms_.distances(layout_)),
-        source_({.x = x}),
-        channels_(g.c_out, piece_channel_blocks(g, layout_.blocks() * g.groups)),
-        weight_(pool, g, terms_, channels_, weight),
+        sums_(g, layout_, x),
         bias_(bias),
-        y_(y),
-        copy_size_(round_up(layout_.copy_size(terms_.most_channels()), simd::kSlack)) {
-    const std::int64_t pieces = layout_.blocks() * g.groups;
-    // Blocks of channels are pieces of their own, or all of them are one.
-    const std::int64_t parts = piece_channel_blocks(g, pieces) > 1 ? channels_.count() : 1;
-    const std::int64_t blocks = channels_.count() / parts;
-    memory_size_ =
-        copy_size_ + std::min(g.c_out, blocks * channels_.most()) * layout_.result_size();
-    reserve<T>(pool, memory_size_, y);
-    pool.run(pieces * parts, [&](std::int64_t piece) {
-      const std::int64_t at = piece / parts;
-      run(layout_.block(at / g.groups), at % g.groups, piece % parts * blocks, blocks);
-    });
+        y_(y.data<T>()) {
+    sums_.add({terms_, terms_.distances(layout_, all_taps(g)),
+               PackedWeight<T>(pool, g, terms_, sums_.channels(), weight)});
+    sums_.run(pool, layout_.result_size(), y,
+              [&](const ConvBlock& block, std::int64_t group, std::int64_t first,
+                  std::int64_t channels, T* copy) { run(block, group, first, channels, copy); });
   }
 
  private:
-  // Some blocks of channels, from `first` on, of one group and one block of positions.
-  void run(const ConvBlock& block, std::int64_t group, std::int64_t first,
-           std::int64_t blocks) const {
-    const Tensor memory = scratch<T>(memory_size_, y_);
-    T* copy = memory.data<T>();
-    const std::int64_t size = g_.out_size(), c = channels_.first(first);
-    const std::int64_t channels = std::min(blocks * channels_.most(), g_.c_out - c);
-    const std::int64_t plane = (block.item * g_.groups + group) * g_.c_out + c;
-    T* y = y_.data<T>() + plane * size + layout_.place(block.begin);
-    T* result = layout_.lines_are_rows() ? y : copy + copy_size_;
-    const std::int64_t ldy = layout_.lines_are_rows() ? size : layout_.result_size();
-    simd::ConvLines<T> lines{.count = layout_.line_count(block),
-                             .width = layout_.line_width(block),
-                             .lines = layout_.lines().data(),
-                             .x = copy};
-    if (bias_ != nullptr) begin(lines, bias_ + group * g_.c_out + c, channels, result, ldy);
-    for (std::int64_t chunk = 0; chunk < terms_.chunks(); ++chunk) {
-      if (chunk == 0 || !terms_.same_channels(chunk, chunk - 1)) {
-        layout_.copy<T>(source_, block, group * g_.c_in + terms_.first_channel(chunk),
-                        terms_.channels(chunk), nullptr, copy);
-      }
-      lines.terms = terms_.count(chunk);
-      lines.distances = distances_.data() + terms_.first(chunk);
-      for (std::int64_t i = first; i < first + blocks; ++i) {
-        simd::kernels().of<T>().conv_lines(
-            lines, weight_.at(group, chunk, i), channels_.channels(i),
-            result + (channels_.first(i) - c) * ldy, ldy, chunk > 0 || bias_ != nullptr);
-      }
-    }
-    if (!layout_.lines_are_rows()) layout_.put(block, result, channels, y);
+  void run(const ConvBlock& block, std::int64_t group, std::int64_t first, std::int64_t channels,
+           T* copy) const {
+    const std::int64_t size = g_.out_size();
+    const std::int64_t plane = (block.item * g_.groups + group) * g_.c_out + first;
+    T* y = y_ + plane * size + layout_.place(block.begin);
+    const bool at_once = layout_.lines_are_rows();
+    T* result = at_once ? y : copy + sums_.copy_size();
+    const std::int64_t ldy = at_once ? size : layout_.result_size();
+    if (bias_ != nullptr) begin(block, bias_ + group * g_.c_out + first, channels, result, ldy);
+    sums_.sum(block, group, first, channels, bias_ != nullptr, copy, result, ldy, 0);
+    if (!at_once) layout_.put(block, result, channels, y);
   }
 
   // Results begin with the bias.
-  static void begin(const simd::ConvLines<T>& lines, const T* bias, std::int64_t channels,
-                    T* result, std::int64_t ldy) {
+  void begin(const ConvBlock& block, const T* bias, std::int64_t channels, T* result,
+             std::int64_t ldy) const {
     for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t line = 0; line < lines.count; ++line)
-        std::fill_n(result + c * ldy + lines.lines[line].y, lines.width, bias[c]);
+      for (std::int64_t line = 0; line < layout_.line_count(block); ++line)
+        std::fill_n(result + c * ldy + layout_.lines()[static_cast<std::size_t>(line)].y,
+                    layout_.line_width(block), bias[c]);
     }
   }
 
   const ConvGeometry& g_;
   Terms terms_;
   TapLayout layout_;
-  std::vector<std::int64_t> distances_;
-  ConvSource<T> source_;
-  ChannelBlocks channels_;
-  PackedWeight<T> weight_;
+  TapSums<T> sums_;
   const T* bias_;
-  const Tensor& y_;
-  std::int64_t copy_size_, memory_size_ = 0;
+  T* y_;
 };
 
-// dy of a block and a group, transposed: panels of two vectors of channels, a row a position.
-template <class T>
-void pack_gradient(const ConvGeometry& g, const ConvBlock& block, const T* dy, std::int64_t group,
-                   std::int64_t pair, T* to) {
-  const std::int64_t size = g.out_size();
-  // Rows, or all of a slice, lie next to each other.
-  const bool slices = block.size[2] == g.out[2];
-  const std::int64_t stretches = block.items * block.size[0] * (slices ? 1 : block.size[1]);
-  const std::int64_t positions = block.positions(), n = positions / stretches;
-  for (std::int64_t i = 0; i < stretches; ++i) {
-    const std::int64_t h = slices ? 0 : i % block.size[1];
-    const std::int64_t slice = slices ? i : i / block.size[1];
-    const std::int64_t item = block.item + slice / block.size[0];
-    const std::int64_t d = block.begin[0] + slice % block.size[0];
-    const T* from = dy + (item * g.groups + group) * g.c_out * size +
-                    (d * g.out[1] + block.begin[1] + h) * g.out[2] + block.begin[2];
-    for (std::int64_t c = 0; c < g.c_out; c += pair) {
-      simd::kernels().of<T>().pack_columns(from + c * size, 1, size, n, std::min(pair, g.c_out - c),
-                                           to + c * positions + i * n * pair);
+// Taps along one axis that reach places of one remainder by the stride: position i of the remainder
+// r is the place i stride + r, and tap k takes it to i + shift of the output.
+struct Reaching {
+  std::vector<std::int64_t> taps, shifts;
+};
+
+// All remainders of each axis.
+class Remainders {
+ public:
+  explicit Remainders(const ConvGeometry& g) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t stride = g.stride[axis];
+      axes_[axis].resize(static_cast<std::size_t>(stride));
+      for (std::int64_t k = 0; k < g.kernel[axis]; ++k) {
+        const std::int64_t at =
+            g.padding[axis] - k * g.dilation[axis];  // from place to output stride
+        const std::int64_t r = (-at % stride + stride) % stride;
+        Reaching& of = axes_[axis][static_cast<std::size_t>(r)];
+        of.taps.push_back(k);
+        of.shifts.push_back((r + at) / stride);
+      }
     }
   }
-}
-
-// A piece is a chunk of the blocks, with a partial sum of its own, and a range of input channels,
-// with columns of the weight of its own. Large weights have few chunks and many ranges.
-template <class T>
-class BackwardWeight {
- public:
-  BackwardWeight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x, const Tensor& dy,
-                 const Tensor& dweight)
-      : g_(g),
-        layout_(TapLayout::of<T>(g, TapLayout::Lines::kRows, kPositions)),
-        source_(x),
-        dy_(dy.data<T>()),
-        pair_(2 * simd::kernels().vector_bytes / std::int64_t{sizeof(T)}),
-        panels_(divide_up(g.c_out, pair_)) {
-    const std::int64_t size = dweight.numel(), pieces = conv_pieces(g, size);
-    const Chunks cut(layout_.blocks(), size, pieces);
-    const std::int64_t ranges =
-        std::clamp<std::int64_t>(pieces / (cut.chunks * g.groups), 1, divide_up(g.c_in, 8));
-    range_ = divide_up(g.c_in, ranges);
-    copied_ = std::clamp<std::int64_t>(kCopyElements / layout_.channel_size(), 1, range_);
-    for (std::int64_t term = 0; term < copied_ * g.taps(); ++term)
-      distances_.push_back(layout_.distance(term));
-    const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
-    const std::int64_t memory_size = sums_size() + gradient_size() + copy_size() + made_size();
-    reserve<T>(pool, memory_size, dweight);
-    pool.run(cut.chunks * g.groups * ranges, [&](std::int64_t piece) {
-      const std::int64_t first = piece % ranges * range_;
-      if (first >= g.c_in) return;
-      const Tensor memory = scratch<T>(memory_size, dweight);
-      const std::int64_t group = piece / ranges % g.groups, part = piece / ranges / g.groups;
-      const std::int64_t channels = std::min(range_, g.c_in - first);
-      std::fill_n(memory.data<T>(), sums_size(), T{0});
-      for (std::int64_t i = part * cut.chunk;
-           i < std::min(layout_.blocks(), (part + 1) * cut.chunk); ++i)
-        add(layout_.block(i), group, first, channels, memory.data<T>());
-      put(memory.data<T>(), channels * g.taps(),
-          parts.data<T>() + part * size + (group * g.c_out * g.c_in + first) * g.taps());
-    });
-    if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
+  const std::vector<Reaching>& operator[](std::size_t axis) const { return axes_[axis]; }
+  /// Taps that reach a place, at most; 0 if there are places that none reaches.
+  std::int64_t most_taps() const {
+    std::int64_t most = 1;
+    for (const std::vector<Reaching>& axis : axes_) {
+      const auto fewer = [](const Reaching& a, const Reaching& b) {
+        return a.taps.size() < b.taps.size();
+      };
+      const auto [few, many] = std::minmax_element(axis.begin(), axis.end(), fewer);
+      most *= few->taps.empty() ? 0 : std::ssize(many->taps);
+    }
+    return most;
   }
 
  private:
-  std::int64_t panel_size() const { return range_ * g_.taps() * pair_; }
-  // Parts of a piece's memory.
-  std::int64_t sums_size() const { return panels_ * panel_size(); }
-  std::int64_t gradient_size() const { return layout_.block_positions() * panels_ * pair_; }
-  std::int64_t copy_size() const { return round_up(layout_.copy_size(copied_), simd::kSlack); }
-  std::int64_t made_size() const { return source_.made() ? layout_.made_size() : 0; }
+  std::array<std::vector<Reaching>, 3> axes_;
+};
 
-  void add(const ConvBlock& block, std::int64_t group, std::int64_t first, std::int64_t channels,
-           T* sums) const {
-    T* gradient = sums + sums_size();
-    T* copy = gradient + gradient_size();
-    pack_gradient(g_, block, dy_, group, pair_, gradient);
-    for (std::int64_t c = 0; c < channels; c += copied_) {
-      const std::int64_t here = std::min(copied_, channels - c);
-      layout_.copy(source_, block, group * g_.c_in + first + c, here, copy + copy_size(), copy);
-      simd::kernels().of<T>().conv_line_sums({.count = layout_.line_count(block),
-                                              .width = layout_.line_width(block),
-                                              .terms = here * g_.taps(),
-                                              .lines = layout_.lines().data(),
-                                              .distances = distances_.data(),
-                                              .x = copy},
-                                             gradient, g_.c_out, sums + c * g_.taps() * pair_,
-                                             panel_size());
+// The convolution over dy that gives one remainder of every axis, with a tap for each shift.
+ConvGeometry over_outputs(const ConvGeometry& g, const Remainders& remainders) {
+  ConvGeometry r = g;
+  std::swap(r.c_in, r.c_out);
+  r.in = g.out;
+  r.stride = r.dilation = {1, 1, 1};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = -least;
+    for (const Reaching& of : remainders[axis]) {
+      for (const std::int64_t shift : of.shifts) {
+        least = std::min(least, shift);
+        most = std::max(most, shift);
+      }
     }
+    r.out[axis] = divide_up(g.in[axis], g.stride[axis]);
+    r.kernel[axis] = most - least + 1;
+    r.padding[axis] = -least;
+  }
+  return r;
+}
+
+template <class T>
+class StridedGradient {
+ public:
+  StridedGradient(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight, const Tensor& dy,
+                  const Tensor& dx)
+      : g_(g),
+        remainders_(g),
+        r_(over_outputs(g, remainders_)),
+        layout_(TapLayout::of<T>(
+            r_, TapLayout::Lines::kApart,
+            most_positions(std::min(g.c_out, kPanelDepth / remainders_.most_taps()),
+                           g.c_in * product(g.stride)))),
+        sums_(r_, layout_, dy),
+        dx_(dx.data<T>()) {
+    for (const Reaching& d : remainders_[0]) {
+      for (const Reaching& h : remainders_[1]) {
+        for (const Reaching& w : remainders_[2]) add(pool, weight, d, h, w);
+      }
+    }
+    sums_.run(pool, product(g.stride) * layout_.result_size(), dx,
+              [&](const ConvBlock& block, std::int64_t group, std::int64_t first,
+                  std::int64_t channels, T* copy) {
+                T* result = copy + sums_.copy_size();
+                const std::int64_t ld = layout_.result_size(), apart = channels * ld;
+                sums_.sum(block, group, first, channels, false, copy, result, ld, apart);
+                const std::int64_t plane = (block.item * g_.groups + group) * g_.c_in + first;
+                layout_.put_together(block, result, channels, g_.stride, g_.in,
+                                     dx_ + plane * g_.in_size());
+              });
   }
 
-  // The first `terms` sums of all channels to rows of the weight.
-  void put(const T* sums, std::int64_t terms, T* to) const {
-    for (std::int64_t c = 0; c < g_.c_out; ++c) {
-      const T* from = sums + c / pair_ * panel_size() + c % pair_;
-      for (std::int64_t term = 0; term < terms; ++term)
-        to[c * g_.c_in * g_.taps() + term] = from[term * pair_];
+ private:
+  void add(ThreadPool& pool, const Tensor& weight, const Reaching& d, const Reaching& h,
+           const Reaching& w) {
+    std::vector<std::int64_t> taps, shifts;
+    for (std::size_t i = 0; i < d.taps.size(); ++i) {
+      for (std::size_t j = 0; j < h.taps.size(); ++j) {
+        for (std::size_t k = 0; k < w.taps.size(); ++k) {
+          taps.push_back((d.taps[i] * g_.kernel[1] + h.taps[j]) * g_.kernel[2] + w.taps[k]);
+          shifts.push_back(
+              ((d.shifts[i] + r_.padding[0]) * r_.kernel[1] + h.shifts[j] + r_.padding[1]) *
+                  r_.kernel[2] +
+              w.shifts[k] + r_.padding[2]);
+        }
+      }
     }
+    const Terms terms(g_.c_out, std::ssize(taps), remainders_.most_taps());
+    sums_.add({terms, terms.distances(layout_, shifts),
+               PackedWeight<T>(pool, r_, terms, sums_.channels(), of_taps(pool, weight, taps))});
+  }
+
+  // Rows of the inputs' channels, of each output channel the given taps.
+  Tensor of_taps(ThreadPool& pool, const Tensor& weight,
+                 const std::vector<std::int64_t>& taps) const {
+    const std::int64_t all = g_.taps(), row = g_.c_out * std::ssize(taps);
+    const Tensor result = scratch<T>(g_.groups * g_.c_in * row, weight);
+    pool.run(g_.groups * g_.c_in, [&](std::int64_t i) {
+      const std::int64_t group = i / g_.c_in, channel = i % g_.c_in;
+      T* to = result.data<T>() + i * row;
+      for (std::int64_t o = 0; o < g_.c_out; ++o) {
+        const T* from = weight.data<T>() + ((group * g_.c_out + o) * g_.c_in + channel) * all;
+        for (const std::int64_t tap : taps) *to++ = from[tap];
+      }
+    });
+    return result;
   }
 
   const ConvGeometry& g_;
+  Remainders remainders_;
+  ConvGeometry r_;
   TapLayout layout_;
-  ConvSource<T> source_;
-  const T* dy_;
-  std::int64_t pair_, panels_;
-  std::int64_t range_ = 0, copied_ = 0;  // channels of a piece, and of a copy
-  std::vector<std::int64_t> distances_;
+  TapSums<T> sums_;
+  T* dx_;
 };
 
 }  // namespace
@@ -319,17 +414,22 @@ void lines_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, con
   Forward<T>(pool, g, x, weight, bias, y);
 }
 
+bool lines_reach_all(const ConvGeometry& g) {
+  const std::int64_t taps = Remainders(g).most_taps();
+  return taps > 1 && taps <= kPanelDepth;
+}
+
 template <class T>
-void lines_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
-                           const Tensor& dy, const Tensor& dweight) {
-  BackwardWeight<T>(pool, g, x, dy, dweight);
+void lines_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
+                         const Tensor& dy, const Tensor& dx) {
+  StridedGradient<T>(pool, g, weight, dy, dx);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                     \
   template void lines_forward<T>(ThreadPool&, const ConvGeometry&, const Tensor&, const Tensor&, \
                                  const T*, const Tensor&);                                       \
-  template void lines_backward_weight<T>(ThreadPool&, const ConvGeometry&, const NormedMap&,     \
-                                         const Tensor&, const Tensor&);
+  template void lines_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,          \
+                                       const Tensor&, const Tensor&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -9,15 +9,15 @@ namespace {
 constexpr std::int64_t kSmallMap = 16;
 }  // namespace
 
-TapLayout::TapLayout(const ConvGeometry& g, std::int64_t lanes, std::int64_t most)
+TapLayout::TapLayout(const ConvGeometry& g, std::int64_t lanes, bool may_be_rows, std::int64_t most)
     : g_(g), lanes_(lanes) {
-  cut(most);
+  cut(may_be_rows, most);
   lay_out();
   list_lines();
 }
 
 // Whole items, or whole slices of one, or whole rows of one, or parts of a row.
-void TapLayout::cut(std::int64_t most) {
+void TapLayout::cut(bool may_be_rows, std::int64_t most) {
   whole_.items = 1;
   whole_.size = {1, 1, 1};
   std::int64_t left = most;
@@ -33,7 +33,7 @@ void TapLayout::cut(std::int64_t most) {
   whole_.size[0] = take(g_.out[0]);
   whole_.items = take(g_.batch);
   if (lanes_ > 1 && g_.out_size() <= kSmallMap) mixed_ = whole_.items;
-  rows_ = mixed_ == 1 && whole_.size[2] % lanes_ == 0 && g_.out[2] % lanes_ == 0;
+  rows_ = may_be_rows && mixed_ == 1 && whole_.size[2] % lanes_ == 0 && g_.out[2] % lanes_ == 0;
 }
 
 void TapLayout::lay_out() {
@@ -100,9 +100,8 @@ std::int64_t TapLayout::line_width(const ConvBlock& block) const {
   return rows_ ? block.size[2] : stretch(block);
 }
 
-std::int64_t TapLayout::distance(std::int64_t term) const {
-  std::int64_t tap = term % g_.taps();
-  std::int64_t distance = term / g_.taps() * channel_;
+std::int64_t TapLayout::distance(std::int64_t channel, std::int64_t tap) const {
+  std::int64_t distance = channel * channel_;
   for (std::size_t axis = 3; axis-- > 0;) {
     const std::int64_t at = tap % g_.kernel[axis] * g_.dilation[axis];
     distance += at % g_.stride[axis] * phase_[axis] + at / g_.stride[axis] * step_[axis];
@@ -147,48 +146,44 @@ void TapLayout::copy(const ConvSource<T>& source, const ConvBlock& block, std::i
 template <class T>
 void TapLayout::copy_slice(const T* rows, std::int64_t first, std::int64_t last,
                            const ConvBlock& block, T* to) const {
-  const std::int64_t width = block.size[2] + more_[2];
-  const std::int64_t begin = block.begin[1] * g_.stride[1] - g_.padding[1];
-  const bool plain = g_.stride[1] == 1 && g_.stride[2] == 1 && mixed_ == 1;
-  const Valid columns = valid_outputs(width, g_.in[2], 1, block.begin[2] - g_.padding[2]);
-  const bool at_once = plain && columns.end - columns.begin == g_.in[2];
-  if (at_once && last > first) {
-    simd::kernels().of<T>().put_rows(T{1}, rows, false,
-                                     to + (first - begin) * step_[1] + columns.begin, step_[1],
-                                     last - first, g_.in[2]);
-  }
-  for (std::int64_t place = 0; place < block.size[1] + more_[1]; ++place) {
-    for (std::int64_t phase = 0; phase < phases_[1]; ++phase) {
-      const std::int64_t r = begin + place * g_.stride[1] + phase;
-      T* row = to + phase * phase_[1] + place * step_[1];
-      const bool given = r >= first && r < last;
-      if (at_once && given) {
-        for (std::int64_t i = 0; i < columns.begin; ++i) row[i] = T{0};
-        for (std::int64_t i = columns.end; i < width; ++i) row[i] = T{0};
-      } else {
-        for (std::int64_t p = 0; p < phases_[2]; ++p)
-          copy_row<T>(given ? rows + (r - first) * g_.in[2] : nullptr, p, block,
-                      row + p * phase_[2]);
-      }
-    }
+  const std::int64_t before = block.begin[1] * g_.stride[1] - g_.padding[1];
+  const std::int64_t places = block.size[1] + more_[1];
+  for (std::int64_t phase = 0; phase < phases_[1]; ++phase) {
+    const std::int64_t shift = before + phase - first;  // from a place to a row that is given
+    const Valid given = valid_outputs(places, last - first, g_.stride[1], shift);
+    const T* from =
+        given.begin == given.end ? nullptr : rows + (given.begin * g_.stride[1] + shift) * g_.in[2];
+    for (std::int64_t p = 0; p < phases_[2]; ++p)
+      copy_rows(from, given, places, p, block, to + phase * phase_[1] + p * phase_[2]);
   }
 }
 
-// One remainder of one row; without a row, zeros.
+// One remainder of rows and columns of a slice. Places outside of `given` are zeros; the first one
+// inside is the row `from`.
 template <class T>
-void TapLayout::copy_row(const T* row, std::int64_t phase, const ConvBlock& block, T* to) const {
-  const std::int64_t width = block.size[2] + more_[2], stride = g_.stride[2];
+void TapLayout::copy_rows(const T* from, Valid given, std::int64_t places, std::int64_t phase,
+                          const ConvBlock& block, T* to) const {
+  const std::int64_t width = block.size[2] + more_[2], stride = g_.stride[2], step = step_[2];
   const std::int64_t shift = block.begin[2] * stride + phase - g_.padding[2];
-  const Valid valid =
-      row == nullptr ? Valid{width, width} : valid_outputs(width, g_.in[2], stride, shift);
-  const std::int64_t step = step_[2];
-  for (std::int64_t i = 0; i < valid.begin; ++i) to[i * step] = T{0};
-  if (step == 1 && stride == 1) {
-    std::copy(row + valid.begin + shift, row + valid.end + shift, to + valid.begin);
-  } else {
-    for (std::int64_t i = valid.begin; i < valid.end; ++i) to[i * step] = row[i * stride + shift];
+  const Valid columns = valid_outputs(width, g_.in[2], stride, shift);
+  const std::int64_t row = g_.stride[1] * g_.in[2];
+  if (from != nullptr) from += columns.begin * stride + shift;
+  if (step == 1 && from != nullptr) {
+    simd::kernels().of<T>().take_apart(from, row, stride,
+                                       to + given.begin * step_[1] + columns.begin, step_[1],
+                                       given.end - given.begin, columns.end - columns.begin);
   }
-  for (std::int64_t i = valid.end; i < width; ++i) to[i * step] = T{0};
+  for (std::int64_t place = 0; place < places; ++place) {
+    T* at = to + place * step_[1];
+    const bool is_given = place >= given.begin && place < given.end;
+    const Valid here = is_given ? columns : Valid{width, width};
+    for (std::int64_t i = 0; i < here.begin; ++i) at[i * step] = T{0};
+    for (std::int64_t i = here.end; i < width; ++i) at[i * step] = T{0};
+    if (step == 1 || !is_given) continue;
+    const T* x = from + (place - given.begin) * row;
+    for (std::int64_t i = here.begin; i < here.end; ++i)
+      at[i * step] = x[(i - here.begin) * stride];
+  }
 }
 
 template <class T>
@@ -213,10 +208,49 @@ void TapLayout::put(const ConvBlock& block, const T* result, std::int64_t channe
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                             \
-  template void TapLayout::copy<T>(const ConvSource<T>&, const ConvBlock&, std::int64_t, \
-                                   std::int64_t, T*, T*) const;                          \
-  template void TapLayout::put<T>(const ConvBlock&, const T*, std::int64_t, T*) const;
+template <class T>
+void TapLayout::put_together(const ConvBlock& block, const T* result, std::int64_t channels,
+                             const Axes& stride, const Axes& in, T* x) const {
+  const std::int64_t apart = channels * result_size();
+  const std::int64_t width =
+      std::min(in[2] - block.begin[2] * stride[2], block.size[2] * stride[2]);
+  // Slices and rows of the map that are in the block, of each remainder.
+  const auto count = [&](std::size_t axis, std::int64_t r) {
+    return std::min(block.size[axis], divide_up(in[axis] - r, stride[axis]) - block.begin[axis]);
+  };
+  for (std::int64_t i = 0; i < channels * block.items; ++i) {
+    const std::int64_t c = i / block.items, item = i % block.items;
+    T* map = x + (item * g_.groups * g_.c_out + c) * product(in);
+    for (std::int64_t cell = 0; cell < stride[0] * stride[1]; ++cell) {
+      const std::int64_t rd = cell / stride[1], rh = cell % stride[1];
+      for (std::int64_t d = 0; d < count(0, rd); ++d) {
+        const std::int64_t line = mixed_ > 1 ? d : item * block.size[0] + d;
+        const T* from = result + cell * stride[2] * apart + c * result_size() + line * line_size_ +
+                        (mixed_ > 1 ? item : 0);
+        const std::int64_t slice = (block.begin[0] + d) * stride[0] + rd;
+        const std::int64_t row = block.begin[1] * stride[1] + rh;
+        T* to = map + (slice * in[1] + row) * in[2] + block.begin[2] * stride[2];
+        if (mixed_ == 1) {
+          simd::kernels().of<T>().put_together(from, apart, step_[1], stride[2], to,
+                                               stride[1] * in[2], count(1, rh), width);
+          continue;
+        }
+        for (std::int64_t h = 0; h < count(1, rh); ++h) {
+          for (std::int64_t w = 0; w < width; ++w)
+            to[h * stride[1] * in[2] + w] =
+                from[w % stride[2] * apart + h * step_[1] + w / stride[2] * step_[2]];
+        }
+      }
+    }
+  }
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                      \
+  template void TapLayout::copy<T>(const ConvSource<T>&, const ConvBlock&, std::int64_t,          \
+                                   std::int64_t, T*, T*) const;                                   \
+  template void TapLayout::put<T>(const ConvBlock&, const T*, std::int64_t, T*) const;            \
+  template void TapLayout::put_together<T>(const ConvBlock&, const T*, std::int64_t, const Axes&, \
+                                           const Axes&, T*) const;
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

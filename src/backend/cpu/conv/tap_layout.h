@@ -10,6 +10,9 @@
 
 namespace fovea::cpu {
 
+/// Elements that a copy has, about: it stays in the second-level cache.
+inline constexpr std::int64_t kCopyElements = 1 << 15;
+
 /// Output positions of some items, an interval of each axis.
 struct ConvBlock {
   std::int64_t item = 0, items = 0;
@@ -22,12 +25,13 @@ class TapLayout {
  public:
   /// What the lines of a block are: rows of the output, or stretches of whole vectors, in which
   /// some positions between rows may have no meaning.
-  enum class Lines { kRows, kVectors };
+  /// Results of kApart are never rows of the output.
+  enum class Lines { kRows, kVectors, kApart };
   /// `most`: positions of a block. T: what is copied.
   template <class T>
   static TapLayout of(const ConvGeometry& g, Lines lines, std::int64_t most) {
     return {g, lines == Lines::kRows ? 1 : simd::kernels().vector_bytes / std::int64_t{sizeof(T)},
-            most};
+            lines != Lines::kApart, most};
   }
 
   std::int64_t blocks() const;
@@ -51,8 +55,8 @@ class TapLayout {
   void copy(const ConvSource<T>& source, const ConvBlock& block, std::int64_t first,
             std::int64_t channels, T* made, T* to) const;
 
-  /// How far behind a position's place the input of tap `term` % taps of channel `term` / taps is.
-  std::int64_t distance(std::int64_t term) const;
+  /// How far behind a position's place the input of a tap of a channel is.
+  std::int64_t distance(std::int64_t channel, std::int64_t tap) const;
   /// A block's lines, from their first to their last position. Results of lines that are rows of y
   /// lie where the block begins in y.
   const std::vector<simd::ConvLine>& lines() const { return lines_; }
@@ -65,10 +69,16 @@ class TapLayout {
   std::int64_t result_size() const { return rows_ ? 0 : all_lines_ * line_size_; }
   template <class T>
   void put(const ConvBlock& block, const T* result, std::int64_t channels, T* y) const;
+  /// Of several results for every position: of the element r of a cell of as many as `stride` says
+  /// along each axis, `channels` channels from r channels on. Cells are put next to each other in
+  /// maps of the size `in`, of which the block's first item and channel is at x.
+  template <class T>
+  void put_together(const ConvBlock& block, const T* result, std::int64_t channels,
+                    const Axes& stride, const Axes& in, T* x) const;
 
  private:
-  TapLayout(const ConvGeometry& g, std::int64_t lanes, std::int64_t most);
-  void cut(std::int64_t most);
+  TapLayout(const ConvGeometry& g, std::int64_t lanes, bool may_be_rows, std::int64_t most);
+  void cut(bool may_be_rows, std::int64_t most);
   void lay_out();
   void list_lines();
   std::int64_t stretch(const ConvBlock& block) const {
@@ -78,7 +88,8 @@ class TapLayout {
   void copy_slice(const T* rows, std::int64_t first, std::int64_t last, const ConvBlock& block,
                   T* to) const;
   template <class T>
-  void copy_row(const T* row, std::int64_t phase, const ConvBlock& block, T* to) const;
+  void copy_rows(const T* from, Valid given, std::int64_t places, std::int64_t phase,
+                 const ConvBlock& block, T* to) const;
 
   ConvGeometry g_;
   std::int64_t lanes_;

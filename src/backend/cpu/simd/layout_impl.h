@@ -1,6 +1,8 @@
 // Small matrices copied in and out of larger tensors; part of kernels_impl.h.
 #pragma once
 
+#include <utility>
+
 #include "backend/cpu/simd/batch_impl.h"
 #if defined(__AVX512F__)
 #include "backend/cpu/simd/transpose_avx512.h"
@@ -29,6 +31,72 @@ void put_rows(Compute<S> scale, const Compute<S>* x, bool add, S* y, std::int64_
     } else {
       map(
           n, [=](Batch<S> xi) { return scale * xi; }, to, x + r * n);
+    }
+  }
+}
+
+// Every second element of a and b next to each other; and the other way, elements of a and b in
+// turns, from the given lane of each on.
+template <class V, int... kLane>
+inline V evens(V a, V b, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(a, b, (2 * kLane)...);
+}
+template <int kFirst, class V, int... kLane>
+inline V in_turns(V a, V b, std::integer_sequence<int, kLane...>) {
+  constexpr int kAll = sizeof...(kLane);
+  return __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kAll)...);
+}
+template <class T>
+using LaneNumbers = std::make_integer_sequence<int, static_cast<int>(kLanes<T>)>;
+
+template <class T>
+inline void take_evens(const T* x, T* y, std::int64_t n) {
+  using V = typename Batch<T>::register_type;
+  const auto part = [](const T* from, std::int64_t left) -> V {
+    if (left >= kLanes<T>) return load(from);
+    return left > 0 ? load_part(from, left) : Batch<T>(T{0});
+  };
+  std::int64_t i = 0;
+  // Nothing is read behind the last element.
+  for (; i + kLanes<T> < n; i += kLanes<T>) {
+    const V low = load(x + 2 * i), high = load(x + 2 * i + kLanes<T>);
+    store(Batch<T>(evens(low, high, LaneNumbers<T>())), y + i);
+  }
+  const std::int64_t left = 2 * (n - i) - 1;
+  const Batch<T> last(evens(part(x + 2 * i, left), part(x + 2 * i + kLanes<T>, left - kLanes<T>),
+                            LaneNumbers<T>()));
+  n - i == kLanes<T> ? store(last, y + i) : store_part(last, y + i, n - i);
+}
+
+template <class T>
+void take_apart(const T* x, std::int64_t ldx, std::int64_t step, T* y, std::int64_t ldy,
+                std::int64_t rows, std::int64_t n) {
+  if (n <= 0) return;
+  for (std::int64_t r = 0; r < rows; ++r, x += ldx, y += ldy) {
+    if (step == 1) {
+      map(
+          n, [](Batch<T> xi) { return xi; }, y, x);
+    } else if (step == 2) {
+      take_evens(x, y, n);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) y[i] = x[i * step];
+    }
+  }
+}
+
+template <class T>
+void put_together(const T* x, std::int64_t apart, std::int64_t ldx, std::int64_t step, T* y,
+                  std::int64_t ldy, std::int64_t rows, std::int64_t n) {
+  using V = typename Batch<T>::register_type;
+  for (std::int64_t r = 0; r < rows; ++r, x += ldx, y += ldy) {
+    std::int64_t i = 0;
+    for (; step == 2 && i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
+      const V a = load(x + i / 2), b = load(x + apart + i / 2);
+      store(Batch<T>(in_turns<0>(a, b, LaneNumbers<T>())), y + i);
+      store(Batch<T>(in_turns<kLanes<T> / 2>(a, b, LaneNumbers<T>())), y + i + kLanes<T>);
+    }
+    for (std::int64_t at = i / step; i < n; ++at) {
+      for (std::int64_t j = 0; j < step && i < n; ++j, ++i) y[i] = x[j * apart + at];
     }
   }
 }
