@@ -3,6 +3,7 @@
 #include "ops/elementwise.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
+#include "ops/shape.h"
 #include "tests/support/ramp.h"
 
 using namespace fovea;
@@ -109,6 +110,23 @@ TEST_CASE("batch_norm: a residual and a ReLU inside equal those outside", "[ops]
     double largest = 1;
     for (const double value : to_doubles(composed[i])) largest = std::max(largest, std::abs(value));
     CHECK(max_difference(fused[i], composed[i]) < tolerance * largest);
+  }
+}
+
+TEST_CASE("batch_norm: maps larger than the caches equal their items", "[ops]") {
+  const Tensor x = random_tensor({2, 16, 368, 384}, 1, DType::kFloat32);
+  const Tensor weight = random_tensor({16}, 2, DType::kFloat32);
+  const ops::BatchNorm norm{weight, {}, ops::mul(weight, 0.3), ops::square(weight), false};
+  for (const Tensor& residual : {Tensor(), ops::mul(x, 0.5)}) {
+    for (const bool relu : {false, true}) {
+      const Tensor whole = ops::batch_norm(norm, x, residual, relu);
+      for (std::int64_t item = 0; item < 2; ++item) {
+        CAPTURE(item, relu, residual.defined());
+        const Tensor added = residual.defined() ? ops::slice(residual, 0, item, 1) : Tensor();
+        const Tensor alone = ops::batch_norm(norm, ops::slice(x, 0, item, 1), added, relu);
+        CHECK(max_difference(ops::slice(whole, 0, item, 1), alone) == 0);
+      }
+    }
   }
 }
 

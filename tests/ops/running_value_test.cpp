@@ -4,6 +4,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/reduce.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
 #include "tests/support/tensors.h"
@@ -139,6 +140,37 @@ TEST_CASE("running_value: less precise types are near float64", "[ops]") {
     double largest = 0;
     for (const double value : to_doubles(expected[i])) largest = std::max(largest, std::abs(value));
     CHECK(max_difference(found[i], expected[i]) < tolerance * largest);
+  }
+}
+
+TEST_CASE("running_value: maps larger than the caches equal their items", "[ops]") {
+  const std::vector<Tensor> t = operands(704, 672, DType::kFloat32);
+  for (const bool training : {true, false}) {
+    const ops::BatchNorm norm = norm_of(t, {training});
+    const ops::RunningValue whole = ops::running_value(norm, {}, t[0], t[1], t[2], t[3], t[4]);
+    // With the statistics of the batch, and those that were given.
+    ops::BatchNorm fixed = norm_of(t, {false});
+    if (training) {
+      const Tensor u = ops::scaled_sum(t[0], t[1], t[2]);
+      const Tensor v =
+          ops::scaled_sum({}, t[4], ops::conv(u, t[3], {}, {.padding = {1}, .groups = kChannels}));
+      const auto rows = [](const Tensor& x) {
+        return ops::reshape(ops::transpose(x, 0, 1), {kChannels, -1});
+      };
+      fixed.running_mean = ops::mean(rows(v), {1});
+      fixed.running_var = ops::mean(
+          ops::square(ops::sub(rows(v), ops::reshape(fixed.running_mean, {kChannels, 1}))), {1});
+    }
+    for (std::int64_t item = 0; item < kBatch; ++item) {
+      std::vector<Tensor> of;
+      for (const int i : {0, 1, 2, 4})
+        of.push_back(ops::slice(t[static_cast<std::size_t>(i)], 0, item, 1));
+      const ops::RunningValue alone =
+          ops::running_value(fixed, {}, of[0], of[1], of[2], t[3], of[3]);
+      CAPTURE(training, item);
+      CHECK(max_difference(ops::slice(whole.sum, 0, item, 1), alone.sum) == 0);
+      CHECK(max_difference(ops::slice(whole.y, 0, item, 1), alone.y) < (training ? 1e-4 : 1e-30));
+    }
   }
 }
 

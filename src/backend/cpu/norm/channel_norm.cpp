@@ -81,9 +81,13 @@ void CpuBackend::channel_norm(const NormedMap& map, const Tensor& y) const {
   dispatch_stored("channel_norm", map.x.dtype(), [&]<class S>(S) {
     const PlaneNumbers<Compute<S>> numbers(planes, map.norm);
     const Operands<S> of(planes, numbers, map, Tensor());
+    const std::int64_t bytes = planes.size * std::int64_t{sizeof(S)};
+    const bool past_caches =
+        simd::goes_past_caches(map.x.bytes() + y.bytes(), y.data<S>(), bytes, bytes);
     for_planes(pool_, planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
-      simd::kernels().of<S>().plane_normalise(of.at(plane, count, first),
-                                              y.data<S>() + plane * planes.size);
+      simd::NormPlanes<S> part = of.at(plane, count, first);
+      part.past_caches = past_caches;
+      simd::kernels().of<S>().plane_normalise(part, y.data<S>() + plane * planes.size);
     });
   });
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "backend/cpu/channel_planes.h"
-#include "backend/cpu/pieces.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/products/compute_plane.h"
 
 namespace fovea::cpu {
@@ -62,12 +62,23 @@ struct Layer {
 
 // y = scale x + residual.
 template <class S>
-void scaled_plane(std::int64_t size, const S* x, Compute<S> scale, const S* residual, S* y) {
+void scaled_plane(std::int64_t size, const S* x, Compute<S> scale, const S* residual, S* y,
+                  bool past_caches = false) {
   const Compute<S> zero{0};
   simd::NormPlanes<S> plane{
       .count = 1, .size = size, .x = x, .mean = &zero, .scale = &scale, .shift = &zero};
   plane.residual = residual;
+  plane.past_caches = past_caches;
   simd::kernels().of<S>().plane_normalise(plane, y);
+}
+
+// True if planes of a result are better written past the caches, as they are computed. Two maps are
+// read for it.
+template <class S>
+bool goes_past_caches(const Tensor& result, std::int64_t size) {
+  if (!std::is_same_v<S, Compute<S>>) return false;
+  const std::int64_t bytes = size * std::int64_t{sizeof(S)};
+  return simd::goes_past_caches(3 * result.bytes(), result.data<S>(), bytes, bytes);
 }
 
 // The first backward pass: sums of dy times keep, behind the ReLU.
@@ -193,20 +204,36 @@ void CpuBackend::running_value(const RunningValueArgs& sum, const ValueNorm& arg
     const S* base = optional<S>(before);
     const C* weight = w.data<C>();
     S* to = args.u.data<S>();
+    const bool past_caches = goes_past_caches<S>(args.u, size);
+    // Sum of a plane, for whoever reads it next.
+    const auto add = [&](std::int64_t at, C by, S* result, bool past) {
+      scaled_plane<S>(size, from + at, by, base == nullptr ? nullptr : base + at, result, past);
+    };
     Buffers<S>::reserve_all(pool_, size, x);
     for_planes(pool_, layer.planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
       const Buffers<S> buffers(size, x);
       for (std::int64_t p = first; p < first + count; ++p) {
         const std::int64_t at = layer.at(p);
-        scaled_plane<S>(size, from + at, weight[p], base == nullptr ? nullptr : base + at, to + at);
-        if (args.fixed_stats) continue;
+        if (args.fixed_stats) {
+          add(at, weight[p], to + at, past_caches);
+          continue;
+        }
         if (p + 1 < first + count) {
           const std::int64_t next = layer.at(p + 1);
           bring_near<Access::kRead>(from + next, size);
           if (base != nullptr) bring_near<Access::kRead>(base + next, size);
-          bring_near<Access::kWrite>(to + next, size);
+          if (!past_caches) bring_near<Access::kWrite>(to + next, size);
         }
-        layer.value(p, buffers[0], buffers[1]);
+        if (past_caches) {  // after the convolution's copy is made
+          if constexpr (std::is_same_v<S, C>) {
+            add(at, weight[p], buffers[0], false);
+            simd::kernels().of<S>().stream_rows(buffers[0], to + at, size, 1, size);
+          }
+        } else {
+          add(at, weight[p], to + at, false);
+          simd::kernels().of<S>().widen(to + at, buffers[0], size);
+        }
+        layer.convolve(p, buffers[0], false, buffers[1]);
         layer.kernels().plane_moments(buffers[1], 1, size, moments.means + p, moments.squares + p);
       }
     });
@@ -224,6 +251,7 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
     const PlaneNumbers<C> numbers(layer.planes, args.norm);
     const S* base = args.add_x ? x.data<S>() : nullptr;
     S* result = y.data<S>();
+    const bool past_caches = goes_past_caches<S>(y, size);
     Buffers<S>::reserve_all(pool_, size, y);
     const auto plane = [&](std::int64_t p, std::int64_t channel, const Buffers<S>& buffers) {
       layer.value(p, buffers[0], buffers[1]);
@@ -234,7 +262,7 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
       C* sum = room_for(to, buffers[4]);
       scaled_plane<C>(size, buffers[2], layer.kept(p),
                       base == nullptr ? nullptr : widened(base + layer.at(p), size, buffers[3]),
-                      sum);
+                      sum, past_caches);
       narrowed(sum, size, to);
     };
     for_planes(pool_, layer.planes,
@@ -245,7 +273,7 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
                      const std::int64_t next = layer.at(first + i + 1);
                      bring_near<Access::kRead>(layer.u + next, size);
                      if (base != nullptr) bring_near<Access::kRead>(base + next, size);
-                     bring_near<Access::kWrite>(result + next, size);
+                     if (!past_caches) bring_near<Access::kWrite>(result + next, size);
                    }
                    plane(first + i, channel + i, buffers);
                  }

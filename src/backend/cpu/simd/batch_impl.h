@@ -185,6 +185,31 @@ inline void map(std::int64_t n, F f, Y* y, const X*... x) {
   if (i < n) store_part(f(load_part(x + i, n - i)...), y + i, n - i);
 }
 
+// To aligned memory, past the caches where the processor can.
+inline void store_past(const Batch<float>& x, float* to) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, x);
+#elif defined(__AVX2__)
+  _mm256_stream_ps(to, x);
+#else
+  store(x, to);
+#endif
+}
+inline void store_past(const Batch<double>& x, double* to) { store(x, to); }
+inline void store_past(const Batch<BFloat16>& x, BFloat16* to) {
+#if defined(__AVX512BF16__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(x));
+#else
+  store<BFloat16>(x, to);
+#endif
+}
+
+// map() of whole vectors past the caches.
+template <class F, class Y, class... X>
+inline void map_past(std::int64_t n, F f, Y* y, const X*... x) {
+  for (std::int64_t i = 0; i < n; i += kLanes<Y>) store_past(f(load(x + i)...), y + i);
+}
+
 // f over all lanes, halves onto halves.
 template <class T, class F>
 inline T fold(const xsimd::batch<T>& batch, F f) {

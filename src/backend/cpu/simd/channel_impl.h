@@ -100,17 +100,17 @@ void plane_normalise(const NormPlanes<S>& p, S* y) {
     const B shift(p.shift[i]);
     const auto norm = [=](B x) { return xsimd::fma(x - mean, scale, shift); };
     const auto relu = [=](B x) { return xsimd::select(x <= zero, zero, x); };
+    const auto write = [&](auto f, auto... x) {
+      p.past_caches ? map_past(p.size, f, y + at, x...) : map(p.size, f, y + at, x...);
+    };
     if (p.residual == nullptr && !p.relu) {
-      map(p.size, norm, y + at, p.x + at);
+      write(norm, p.x + at);
     } else if (p.residual == nullptr) {
-      map(
-          p.size, [=](B x) { return relu(norm(x)); }, y + at, p.x + at);
+      write([=](B x) { return relu(norm(x)); }, p.x + at);
     } else if (!p.relu) {
-      map(
-          p.size, [=](B x, B r) { return norm(x) + r; }, y + at, p.x + at, p.residual + at);
+      write([=](B x, B r) { return norm(x) + r; }, p.x + at, p.residual + at);
     } else {
-      map(
-          p.size, [=](B x, B r) { return relu(norm(x) + r); }, y + at, p.x + at, p.residual + at);
+      write([=](B x, B r) { return relu(norm(x) + r); }, p.x + at, p.residual + at);
     }
   }
 }

@@ -101,22 +101,6 @@ void put_together(const T* x, std::int64_t apart, std::int64_t ldx, std::int64_t
   }
 }
 
-inline void store_past(const Batch<float>& x, float* to) {
-#if defined(__AVX512F__)
-  _mm512_stream_ps(to, x);
-#else
-  store(x, to);
-#endif
-}
-inline void store_past(const Batch<double>& x, double* to) { store(x, to); }
-inline void store_past(const Batch<BFloat16>& x, BFloat16* to) {
-#if defined(__AVX512BF16__)
-  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(x));
-#else
-  store<BFloat16>(x, to);
-#endif
-}
-
 template <class S>
 void stream_rows(const Compute<S>* x, S* y, std::int64_t ldy, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {

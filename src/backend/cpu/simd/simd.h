@@ -86,6 +86,7 @@ struct NormPlanes {
   const S* residual = nullptr;
   const S* y = nullptr;
   bool relu = false;
+  bool past_caches = false;  // of results, see goes_past_caches()
 };
 
 /// Rows of a token grid under a depthwise kernel, for one row of results; an element holds the
