@@ -149,7 +149,6 @@ KERNEL attention_dq(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dq
   LOCAL Stored upstream_staged[OWN_STAGED];
   LOCAL Stored map[MAP_STAGED];
   OPEN_BLOCK(s.queries, query_token);
-  const int tokens[2] = {own_tokens[TILE_ROW(0)], own_tokens[TILE_ROW(2)]};
   const int end = keys_before(&s, block.first + ROWS);
   stage_own(upstream_staged, &upstream, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
@@ -169,17 +168,18 @@ KERNEL attention_dq(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dq
       multiply_heads(queries_staged, &queries, own_tokens, met_staged, &keys, met_tokens, scores);
       for (int j = 0; j < MAP_SQUARES; ++j) {
         for (int e = 0; e < SQUARE_SUMS; ++e) {
+          const int row = TILE_ROW(e);
           const int column = TILE_COLUMN(j, e);
-          const QueryRow row = rows[IS_LOWER(e)];
-          dscores[j][e] = row.c * (dscores[j][e] - row.sum) *
-                          weight_of(&s, &in, &block, block.first + TILE_ROW(e),
-                                    tokens[IS_LOWER(e)], first + column, met_tokens[column],
-                                    scores[j][e], row.lse);
+          const QueryRow is = rows[IS_LOWER(e)];
+          dscores[j][e] = is.c * (dscores[j][e] - is.sum) *
+                          weight_of(&s, &in, &block, block.first + row, own_tokens[row],
+                                    first + column, met_tokens[column], scores[j][e], is.lse);
         }
       }
       put_map(map, dscores);
       add_map_product(map, met_staged, &keys, met_tokens, STAYS(s.dim), dqueries);
     }
+    const int tokens[2] = {own_tokens[TILE_ROW(0)], own_tokens[TILE_ROW(2)]};
     put_sums(dqueries, scale, s.add, dq, &s.q[m], &block, s.dim, tokens);
     SYNCHRONIZE;
   }
@@ -188,19 +188,19 @@ KERNEL attention_dq(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dq
 // Rows at padding, and zeros in place of the others; a row after the other, as put_sums.
 FUNCTION void put_padding(Real (*sums)[SQUARE_SUMS], Real factor, const AttentionShape* s,
                           const RowBlock* block, const int* tokens, int dim, GLOBAL Real* to) {
+  const int channels = dim - FIRST_COLUMN;
   UNROLLED
   for (int i = 0; i < 2; ++i) {
     const int key = block->first + TILE_ROW(2 * i);
     if (key >= s->keys) continue;
     const int is_padding = tokens[i] == PADDING;
-    GLOBAL Real* row = to + lse_row(s, 0, block, key) * (s->dim + s->width);
+    GLOBAL Real* row = to + lse_row(s, 0, block, key) * (s->dim + s->width) + FIRST_COLUMN;
     UNROLLED
     for (int j = 0; j < HEAD_SQUARES; ++j) {
       UNROLLED
       for (int e = 0; e < SQUARE_SUMS; ++e) {
-        const int channel = TILE_COLUMN(j, e);
-        if (IS_LOWER(e) == i && channel < dim)
-          row[channel] = is_padding ? sums[j][e] * factor : (Real)0;
+        if (IS_LOWER(e) == i && COLUMNS_AWAY(j, e) < channels)
+          row[COLUMNS_AWAY(j, e)] = is_padding ? sums[j][e] * factor : (Real)0;
       }
     }
   }
@@ -319,14 +319,16 @@ KERNEL attention_dbias(GRADIENT_INPUTS, TENSOR(const Real, sums), Index chunk,
     SYNCHRONIZE;
     stage_own(own_staged, &upstream, own_tokens);
     multiply_heads(own_staged, &upstream, own_tokens, met_staged, &values, met_tokens, dfused);
+    QueryRow rows[2];
+    for (int i = 0; i < 2; ++i)
+      rows[i] = query_row(&s, &in, &block, 0, block.first + TILE_ROW(2 * i), lse, sums);
     for (int j = 0; j < MAP_SQUARES; ++j) {
       for (int e = 0; e < SQUARE_SUMS; ++e) {
         const int row = TILE_ROW(e);
         const int column = TILE_COLUMN(j, e);
-        const int query = block.first + row;
-        const QueryRow is = query_row(&s, &in, &block, 0, query, lse, sums);
+        const QueryRow is = rows[IS_LOWER(e)];
         sum[j][e] += (dfused[j][e] - is.sum) *
-                     weight_of(&s, &in, &block, query, own_tokens[row], first + column,
+                     weight_of(&s, &in, &block, block.first + row, own_tokens[row], first + column,
                                met_tokens[column], scores[j][e], is.lse);
       }
     }

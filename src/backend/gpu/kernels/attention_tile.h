@@ -270,16 +270,17 @@ FUNCTION void join_rows(Int32 op, SHARED Real* part, Real* values) {
 FUNCTION void put_sums(Real (*sums)[SQUARE_SUMS], Real factor, int add, GLOBAL Stored* y,
                        const HeadWalk* walk, const RowBlock* block, int dim, const int* tokens) {
   GLOBAL Stored* head = y + head_start(walk, block->item, block->head);
+  const int channels = dim - FIRST_COLUMN;
   UNROLLED
   for (int i = 0; i < 2; ++i) {
     if (tokens[i] < 0) continue;
-    GLOBAL Stored* row = head + tokens[i] * walk->token;
+    GLOBAL Stored* row = head + tokens[i] * walk->token + FIRST_COLUMN;
     UNROLLED
     for (int j = 0; j < HEAD_SQUARES; ++j) {
       UNROLLED
       for (int e = 0; e < SQUARE_SUMS; ++e) {
-        const int channel = TILE_COLUMN(j, e);
-        if (IS_LOWER(e) != i || channel >= dim) continue;
+        const int channel = COLUMNS_AWAY(j, e);
+        if (IS_LOWER(e) != i || channel >= channels) continue;
         const Real value = sums[j][e] * factor;
         store(row, channel, add ? load(row, channel) + value : value);
       }

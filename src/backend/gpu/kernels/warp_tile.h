@@ -18,7 +18,9 @@
 // Where sum e of a lane's square j stands in the tile. Sums e and e ^ 1 are beside each other; those
 // with (e & 2) == 0 have the lane's upper row, the others its lower one.
 #define TILE_ROW(e) (TILE_TOP + LANE / 4 + ((e) & 2) * 4)
-#define TILE_COLUMN(j, e) ((j) * SQUARE_STEP + TILE_SIDE + LANE % 4 * 2 + ((e) & 1) + ((e) & 4) * 2)
+#define TILE_COLUMN(j, e) (FIRST_COLUMN + COLUMNS_AWAY(j, e))
+#define FIRST_COLUMN (TILE_SIDE + LANE % 4 * 2)
+#define COLUMNS_AWAY(j, e) ((j) * SQUARE_STEP + ((e) & 1) + ((e) & 4) * 2)
 #define IS_LOWER(e) (((e) & 2) / 2)
 // Eight lanes have a row's sums; this is which.
 #define LANES_OF_ROW 8
