@@ -59,6 +59,7 @@ class Fibers {
     };
     emulated::group_barrier.begin();
     for (emulated::Warp& warp : emulated::warps) warp.barrier.begin();
+    emulated::is_misaligned = false;
     running_ = this;
     for (std::size_t place = 0; place < GROUP_SIZE; ++place) {
       done_[place] = false;
@@ -95,6 +96,8 @@ class Fibers {
           !stuck, BackendError,
           fmt::format("emulated: {} work items wait at a barrier that others do not reach", left));
     }
+    FOVEA_CHECK(!emulated::is_misaligned, BackendError,
+                "emulated: 16 bytes are read or written at once at no multiple of 16");
   }
 
  private:

@@ -4,7 +4,8 @@
 // cases.
 //
 // Mistakes show that a card shows now and then: after each barrier work items go on in a random
-// order; local memory is full of NaN when a group begins, and so is memory that is allocated.
+// order; local memory is full of NaN when a group begins, and so is memory that is allocated; four
+// float32 that are read at once from an address that is no multiple of 16 are an error.
 #pragma once
 
 #include <cstdint>

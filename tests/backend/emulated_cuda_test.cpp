@@ -107,6 +107,42 @@ TEST_CASE("emulated cuda: teams of every size agree with the CPU", "[backend][fi
   compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32}, emulated_cuda(false));
 }
 
+// Rows of whole chunks are read 16 bytes at a time where they begin with one.
+TEST_CASE("emulated cuda: rows agree with the CPU wherever they begin", "[backend][fibers]") {
+  constexpr std::int64_t kRows = 3, n = 24;
+  std::vector<FusedCase> cases;
+  for (const std::int64_t begin : {0, 1}) {
+    const auto from = [begin](const Tensor& x) {
+      return x.rows(begin, begin + kRows * n).alias({kRows, n});
+    };
+    const auto row_from = [begin](const Tensor& x) { return x.rows(begin, begin + n).alias({n}); };
+    cases.push_back({"layer_norm", "from " + std::to_string(begin), true,
+                     [=](const Backend& b, Operands& o) -> std::vector<Tensor> {
+                       const LayerNormArgs args{.eps = 1e-5,
+                                                .x = from(o.x({kRows * n + 1, 1})),
+                                                .weight = row_from(o.c({n + 1, 1})),
+                                                .bias = row_from(o.c({n + 1, 1})),
+                                                .y = o.to_x({kRows, n}),
+                                                .mean = o.to_c({kRows}),
+                                                .rstd = o.to_c({kRows})};
+                       b.layer_norm(args);
+                       return {args.y, args.mean, args.rstd};
+                     }});
+    cases.push_back({"rms_norm_backward", "from " + std::to_string(begin), true,
+                     [=](const Backend& b, Operands& o) -> std::vector<Tensor> {
+                       const RmsNormBackwardArgs args{.x = o.x({kRows, n}),
+                                                      .weight = row_from(o.c({n + 1, 1})),
+                                                      .rstd = o.between(0.5, 2, {kRows}),
+                                                      .dy = from(o.x({kRows * n + 1, 1})),
+                                                      .dx = o.to_x({kRows, n})};
+                       b.rms_norm_backward(args);
+                       return {args.dx};
+                     }});
+  }
+  compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32, DType::kBFloat16},
+                   emulated_cuda(false));
+}
+
 TEST_CASE("emulated cuda: fused kernels are right in other orders of work items",
           "[backend][fibers][slow]") {
   const auto compare = [](const std::vector<FusedCase>& cases) {

@@ -49,11 +49,23 @@ typedef std::uint32_t Word;
 typedef unsigned long long LongWord;
 typedef std::uint16_t HalfWord;
 typedef std::uint8_t Byte;
+
 struct alignas(16) uint4 {
   Word x, y, z, w;
 };
+// A card stops where 16 bytes are read or written at once at no multiple of 16. (Of these numbers
+// alone that is seen: looking at the others, which attention copies all the time, is slow.)
+inline bool is_misaligned = false;
 struct alignas(16) float4 {
   float x, y, z, w;
+  float4() = default;
+  float4(const float4& from) { *this = from; }
+  float4& operator=(const float4& from) {
+    for (const float4* at : {&from, static_cast<const float4*>(this)})
+      is_misaligned |= reinterpret_cast<std::uintptr_t>(at) % 16 != 0;
+    std::memcpy(this, &from, sizeof(float4));
+    return *this;
+  }
 };
 struct alignas(8) float2 {
   float x, y;

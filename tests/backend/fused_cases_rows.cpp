@@ -110,16 +110,16 @@ FusedCase cross_entropy_case(double smoothing, std::int64_t classes = 7) {
           }};
 }
 
-FusedCase cross_entropy_backward_case(double smoothing) {
+FusedCase cross_entropy_backward_case(double smoothing, std::int64_t classes = 7) {
   return {"cross_entropy_backward", "smoothing " + std::to_string(smoothing), false,
           [=](const Backend& b, Operands& o) -> Outputs {
             const CrossEntropyBackwardArgs args{.smoothing = smoothing,
                                                 .ignore_index = -100,
-                                                .logits = o.x({5, 7}),
+                                                .logits = o.x({5, classes}),
                                                 .target = some_targets(),
                                                 .lse = o.between(2, 3, {5}),
                                                 .dloss = o.x({5}),
-                                                .dlogits = o.to_x({5, 7})};
+                                                .dlogits = o.to_x({5, classes})};
             b.cross_entropy_backward(args);
             return {args.dlogits};
           }};
@@ -201,25 +201,31 @@ std::vector<FusedCase> cases_of_rows() {
           softmax_case("log", {.log = true}, false),
           softmax_case("masked, long rows", {}, true, {2, 1, 2, 1100}),
           softmax_case("causal, fewer keys", {.causal = true}, false, {2, 3, 7, 5}),
+          softmax_case("causal and masked, whole chunks", {.causal = true}, true, {2, 3, 4, 8}),
           softmax_case("nothing", {}, false, {2, 0, 4, 5}),
           softmax_backward_case(false),
           softmax_backward_case(true),
           softmax_backward_case(false, {3, 300}),
+          softmax_backward_case(true, {3, 24}),
           layer_norm_case(true),
           layer_norm_case(false),
           layer_norm_case(true, {2, 2, 2100}),
+          layer_norm_case(true, {2, 3, 24}),
           layer_norm_case(true, {2, 0, 17}),
           layer_norm_backward_case(true),
           layer_norm_backward_case(false),
           layer_norm_backward_case(true, {2, 40, 300}),
+          layer_norm_backward_case(true, {2, 3, 24}),
           layer_norm_backward_case(true, {2, 0, 17}),
           {"rms_norm", "", true, rms_norm},
           {"rms_norm_backward", "", true, rms_norm_backward},
           cross_entropy_case(0),
           cross_entropy_case(0.1),
           cross_entropy_case(0.1, 130),
+          cross_entropy_case(0.1, 136),
           cross_entropy_backward_case(0),
           cross_entropy_backward_case(0.1),
+          cross_entropy_backward_case(0.1, 24),
           region_sums_case(false),
           region_sums_case(true),
           region_sums_case(false, 8300),

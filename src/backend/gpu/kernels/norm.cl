@@ -3,6 +3,7 @@
 #include "types.h"
 #include "operations.h"
 #include "group.h"
+#include "chunk.h"
 
 KERNEL layer_norm(Rows rows, Real eps, TENSOR(const Stored, x), TENSOR(const Real, weight),
                   TENSOR(const Real, bias), TENSOR(Stored, y), TENSOR(Real, mean),
@@ -17,31 +18,46 @@ KERNEL layer_norm(Rows rows, Real eps, TENSOR(const Stored, x), TENSOR(const Rea
   const Index row = row_of(&rows);
   const Index n = length_of(&rows, row);
   const Index first = row * rows.n;
-  const int member = PLACE % rows.team;
   const Real count = (Real)(rows.n > 0 ? rows.n : 1);
+  const int at_once =
+      elements_at_once(rows.n, (size_t)x | (size_t)y | (size_t)weight | (size_t)bias);
+  Real values[CHUNK], by[CHUNK];
   Real middle = 0;
   if (IS_DEFINED(mean)) {
     Real sum = 0;
-    for (Index i = member; i < n; i += rows.team) sum += load(x, first + i);
+    EACH_CHUNK(i, at_once, n, rows.team) {
+      load_chunk(x, first + i, at_once, values);
+      EACH_OF_CHUNK(e, at_once) sum += values[e];
+    }
     middle = team_sum(rows.team, shared, sum) / count;
   }
   Real squares = 0, rest = 0;
-  for (Index i = member; i < n; i += rows.team) {
-    const Real centred = load(x, first + i) - middle;
-    squares += centred * centred;
-    rest += centred;
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(x, first + i, at_once, values);
+    EACH_OF_CHUNK(e, at_once) {
+      const Real centred = values[e] - middle;
+      squares += centred * centred;
+      rest += centred;
+    }
   }
   // What rounding left of the mean: a row of nearly equal elements is multiplied by up to 1 / sqrt(eps).
   const Real shift = IS_DEFINED(mean) ? team_sum(rows.team, shared, rest) / count : (Real)0;
   const Real variance = team_sum(rows.team, shared, squares) / count - shift * shift;
   const Real factor = 1 / sqrt((variance < 0 ? (Real)0 : variance) + eps);
-  for (Index i = member; i < n; i += rows.team) {
-    Real value = (load(x, first + i) - middle - shift) * factor;
-    if (IS_DEFINED(weight)) value *= weight[i];
-    if (IS_DEFINED(bias)) value += bias[i];
-    store(y, first + i, value);
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(x, first + i, at_once, values);
+    EACH_OF_CHUNK(e, at_once) values[e] = (values[e] - middle - shift) * factor;
+    if (IS_DEFINED(weight)) {
+      load_parameters(weight, i, at_once, by);
+      EACH_OF_CHUNK(e, at_once) values[e] *= by[e];
+    }
+    if (IS_DEFINED(bias)) {
+      load_parameters(bias, i, at_once, by);
+      EACH_OF_CHUNK(e, at_once) values[e] += by[e];
+    }
+    store_chunk(y, first + i, at_once, values);
   }
-  if (member != 0 || row >= rows.count) return;
+  if (PLACE % rows.team != 0 || row >= rows.count) return;
   if (IS_DEFINED(mean)) mean[row] = middle + shift;
   rstd[row] = factor;
 }
@@ -60,23 +76,36 @@ KERNEL layer_norm_backward(Rows rows, TENSOR(const Stored, x), TENSOR(const Real
   const Index row = row_of(&rows);
   const Index n = length_of(&rows, row);
   const Index first = row * rows.n;
-  const int member = PLACE % rows.team;
   const Real count = (Real)(rows.n > 0 ? rows.n : 1);
   const Real middle = n > 0 && IS_DEFINED(mean) ? mean[row] : (Real)0;
   const Real factor = n > 0 ? rstd[row] : (Real)0;
+  const int at_once =
+      elements_at_once(rows.n, (size_t)x | (size_t)weight | (size_t)dy | (size_t)dx);
+  Real values[CHUNK], e[CHUNK], by[CHUNK];
   Real sum = 0, with_normed = 0;
-  for (Index i = member; i < n; i += rows.team) {
-    const Real e = load(dy, first + i) * (IS_DEFINED(weight) ? weight[i] : (Real)1);
-    sum += e;
-    with_normed += e * (load(x, first + i) - middle) * factor;
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(dy, first + i, at_once, e);
+    load_chunk(x, first + i, at_once, values);
+    if (IS_DEFINED(weight)) load_parameters(weight, i, at_once, by);
+    EACH_OF_CHUNK(k, at_once) {
+      if (IS_DEFINED(weight)) e[k] *= by[k];
+      sum += e[k];
+      with_normed += e[k] * (values[k] - middle) * factor;
+    }
   }
   sum = team_sum(rows.team, shared, sum) / count;
   with_normed = team_sum(rows.team, shared, with_normed) / count;
   if (!IS_DEFINED(mean)) sum = 0;
-  for (Index i = member; i < n; i += rows.team) {
-    const Real e = load(dy, first + i) * (IS_DEFINED(weight) ? weight[i] : (Real)1);
-    const Real normed = (load(x, first + i) - middle) * factor;
-    store(dx, first + i, factor * (e - sum - normed * with_normed));
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(dy, first + i, at_once, e);
+    load_chunk(x, first + i, at_once, values);
+    if (IS_DEFINED(weight)) load_parameters(weight, i, at_once, by);
+    EACH_OF_CHUNK(k, at_once) {
+      if (IS_DEFINED(weight)) e[k] *= by[k];
+      const Real normed = (values[k] - middle) * factor;
+      values[k] = factor * (e[k] - sum - normed * with_normed);
+    }
+    store_chunk(dx, first + i, at_once, values);
   }
 }
 

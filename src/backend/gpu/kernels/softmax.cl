@@ -3,24 +3,34 @@
 #include "types.h"
 #include "operations.h"
 #include "group.h"
+#include "chunk.h"
 
 // The largest of a row's first n elements that are allowed (mask may be 0), and the sum of the
-// exponentials of their distances to it; 0 stands for the largest where nothing is allowed.
+// exponentials of their distances to it; 0 stands for the largest where nothing is allowed. Chunks
+// (chunk.h) may end behind n, within the row.
 typedef struct {
   Real top, sum;
 } Exponentials;
 
 FUNCTION Exponentials exponentials(int team, SHARED Real* shared, GLOBAL const Stored* x,
-                                   Index first, Index n, GLOBAL const Byte* mask) {
+                                   Index first, Index n, GLOBAL const Byte* mask, int at_once) {
   Exponentials of;
+  Real values[CHUNK];
   of.top = -INFINITY;
-  for (Index i = PLACE % team; i < n; i += team)
-    if (mask == 0 || mask[i]) of.top = larger_or_smaller(1, of.top, load(x, first + i));
+  EACH_CHUNK(i, at_once, n, team) {
+    load_chunk(x, first + i, at_once, values);
+    EACH_OF_CHUNK(e, at_once)
+    if (i + e < n && (mask == 0 || mask[i + e]))
+      of.top = larger_or_smaller(1, of.top, values[e]);
+  }
   of.top = team_join(ReduceMax, team, shared, of.top);
   if (of.top == -INFINITY) of.top = 0;
   of.sum = 0;
-  for (Index i = PLACE % team; i < n; i += team)
-    if (mask == 0 || mask[i]) of.sum += exp(load(x, first + i) - of.top);
+  EACH_CHUNK(i, at_once, n, team) {
+    load_chunk(x, first + i, at_once, values);
+    EACH_OF_CHUNK(e, at_once)
+    if (i + e < n && (mask == 0 || mask[i + e])) of.sum += exp(values[e] - of.top);
+  }
   of.sum = team_sum(team, shared, of.sum);
   return of;
 }
@@ -41,17 +51,23 @@ KERNEL softmax(Rows rows, Index rows_per_item, Index queries, Int32 is_log, Int3
   }
   GLOBAL const Byte* allowed = 0;
   if (IS_DEFINED(mask) && n > 0) allowed = mask_memory + mask_first + row / rows_per_item * n;
-  const Exponentials of = exponentials(rows.team, shared, x, first, keys, allowed);
+  const int at_once = elements_at_once(rows.n, (size_t)x | (size_t)y);
+  const Exponentials of = exponentials(rows.team, shared, x, first, keys, allowed, at_once);
   const Real shift = of.top + log(of.sum);
-  for (Index i = PLACE % rows.team; i < n; i += rows.team) {
-    const int seen = i < keys && (allowed == 0 || allowed[i]);
-    Real value = 0;
-    if (is_log) {
-      if (of.sum != 0) value = seen ? load(x, first + i) - shift : (Real)-INFINITY;
-    } else if (seen && of.sum != 0) {
-      value = exp(load(x, first + i) - of.top) / of.sum;
+  Real values[CHUNK];
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(x, first + i, at_once, values);
+    EACH_OF_CHUNK(e, at_once) {
+      const int seen = i + e < keys && (allowed == 0 || allowed[i + e]);
+      Real value = 0;
+      if (is_log) {
+        if (of.sum != 0) value = seen ? values[e] - shift : (Real)-INFINITY;
+      } else if (seen && of.sum != 0) {
+        value = exp(values[e] - of.top) / of.sum;
+      }
+      values[e] = value;
     }
-    store(y, first + i, value);
+    store_chunk(y, first + i, at_once, values);
   }
 }
 
@@ -64,14 +80,20 @@ KERNEL softmax_backward(Rows rows, Int32 is_log, TENSOR(const Stored, y), TENSOR
   const Index row = row_of(&rows);
   const Index n = length_of(&rows, row);
   const Index first = row * rows.n;
+  const int at_once = elements_at_once(rows.n, (size_t)y | (size_t)dy | (size_t)dx);
+  Real p[CHUNK], d[CHUNK];
   Real sum = 0;
-  for (Index i = PLACE % rows.team; i < n; i += rows.team)
-    sum += load(dy, first + i) * (is_log ? (Real)1 : load(y, first + i));
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(dy, first + i, at_once, d);
+    if (!is_log) load_chunk(y, first + i, at_once, p);
+    EACH_OF_CHUNK(e, at_once) sum += is_log ? d[e] : d[e] * p[e];
+  }
   sum = team_sum(rows.team, shared, sum);
-  for (Index i = PLACE % rows.team; i < n; i += rows.team) {
-    const Real p = load(y, first + i);
-    const Real d = load(dy, first + i);
-    store(dx, first + i, is_log ? d - exp(p) * sum : p * (d - sum));
+  EACH_CHUNK(i, at_once, n, rows.team) {
+    load_chunk(y, first + i, at_once, p);
+    load_chunk(dy, first + i, at_once, d);
+    EACH_OF_CHUNK(e, at_once) d[e] = is_log ? d[e] - exp(p[e]) * sum : p[e] * (d[e] - sum);
+    store_chunk(dx, first + i, at_once, d);
   }
 }
 
@@ -85,10 +107,15 @@ KERNEL cross_entropy(Rows rows, Real smoothing, Index ignore_index, TENSOR(const
   const Index row = row_of(&rows);
   const Index n = length_of(&rows, row);
   const Index first = row * rows.n;
-  const Exponentials of = exponentials(rows.team, shared, logits, first, n, 0);
+  const int at_once = elements_at_once(rows.n, (size_t)logits);
+  const Exponentials of = exponentials(rows.team, shared, logits, first, n, 0, at_once);
   Real sum = 0;
   if (smoothing > 0) {
-    for (Index i = PLACE % rows.team; i < n; i += rows.team) sum += load(logits, first + i);
+    Real values[CHUNK];
+    EACH_CHUNK(i, at_once, n, rows.team) {
+      load_chunk(logits, first + i, at_once, values);
+      EACH_OF_CHUNK(e, at_once) sum += values[e];
+    }
     sum = team_sum(rows.team, shared, sum);
   }
   if (PLACE % rows.team != 0 || n == 0) return;
@@ -114,9 +141,19 @@ KERNEL cross_entropy_backward(Rows rows, Real smoothing, Index ignore_index,
   OPEN(const Real, dloss);
   OPEN(Stored, dlogits);
   const Index row = row_of(&rows);
-  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
-    Real d = exp(load(logits, row * rows.n + i) - lse[row]) - smoothing / (Real)rows.n;
-    if (i == target[row]) d -= 1 - smoothing;
-    store(dlogits, row * rows.n + i, target[row] == ignore_index ? (Real)0 : dloss[row] * d);
+  if (row >= rows.count) return;
+  const Index first = row * rows.n;
+  const Index label = target[row];
+  const Real row_lse = lse[row], upstream = dloss[row];
+  const int at_once = elements_at_once(rows.n, (size_t)logits | (size_t)dlogits);
+  Real values[CHUNK];
+  EACH_CHUNK(i, at_once, rows.n, rows.team) {
+    load_chunk(logits, first + i, at_once, values);
+    EACH_OF_CHUNK(e, at_once) {
+      Real d = exp(values[e] - row_lse) - smoothing / (Real)rows.n;
+      if (i + e == label) d -= 1 - smoothing;
+      values[e] = label == ignore_index ? (Real)0 : upstream * d;
+    }
+    store_chunk(dlogits, first + i, at_once, values);
   }
 }

@@ -41,9 +41,17 @@ typedef Byte Stored;
 typedef Byte Real;
 #endif
 
+// Elements of 16 bytes, which are copied at once.
+#define CHUNK ((int)(16 / sizeof(Stored)))
+
 #ifdef DTYPE_bfloat16
 FUNCTION Real load(GLOBAL const Stored* x, Index i) { return float_of_bfloat16(x[i]); }
 FUNCTION void store(GLOBAL Stored* y, Index i, Real value) { y[i] = bfloat16_of_float(value); }
+// Two that lie beside each other.
+FUNCTION void widen(Word pair, Real* to) {
+  to[0] = FLOAT_OF_BITS(pair << 16);
+  to[1] = FLOAT_OF_BITS(pair & 0xffff0000u);
+}
 #else
 FUNCTION Real load(GLOBAL const Stored* x, Index i) { return x[i]; }
 FUNCTION void store(GLOBAL Stored* y, Index i, Real value) { y[i] = value; }

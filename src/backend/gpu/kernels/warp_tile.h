@@ -26,9 +26,7 @@
 #define LANES_OF_ROW 8
 #define LANE_OF_ROW (PLACE / WARP % 2 * 4 + LANE % 4)
 
-// Elements of 16 bytes, which are copied at once. Rows are as many elements further apart than they
-// are long, so that neighbouring ones lie in other banks.
-#define CHUNK ((int)(16 / sizeof(Stored)))
+// Rows are a chunk further apart than they are long, so that neighbouring ones lie in other banks.
 #define PADDED(n) ((n) + CHUNK)
 #define DEPTH_STEP 16  // of which the depth of a product on tensor cores is a multiple
 
@@ -149,10 +147,6 @@ FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
 
 // CHUNK elements, and two, at once.
 #if defined(DTYPE_bfloat16)
-FUNCTION void widen(Word pair, Real* to) {
-  to[0] = FLOAT_OF_BITS(pair << 16);
-  to[1] = FLOAT_OF_BITS(pair & 0xffff0000u);
-}
 FUNCTION void read_chunk(SHARED const Stored* from, Real* to) {
   const uint4 words = *(SHARED const uint4*)from;
   widen(words.x, to);
