@@ -114,6 +114,8 @@ Plan::Plan(const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alig
   set(product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
   set(product, CUBLASLT_MATMUL_DESC_TRANSB, operation(s.trans_a));
   // (Its header does not say which GELU its epilogue has. Networks need the exact one: a kernel of
+  // ours. Nor does it say for which types it sums the gradient of a bias beside a weight's; that
+  // sum is needed where no plan is found and where weights are frozen as well: a reduction of
   // ours.)
   if (bias) set(product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   const auto operand = [&](Layout& layout, bool transposed, std::int64_t rows, std::int64_t columns,
