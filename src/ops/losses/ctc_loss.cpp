@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "autograd/graph.h"
@@ -16,15 +17,54 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();  // log of 0
+constexpr double kImpossible = -std::numeric_limits<double>::infinity();  // log of 0
 
-// log(exp(a) + exp(b)); a NaN stays one.
-double log_add(double a, double b) {
-  if (a == kNever) return b;
-  if (b == kNever) return a;
-  const double high = a > b ? a : b, low = a > b ? b : a;
-  return high + std::log1p(std::exp(low - high));
-}
+// m 2^(256 e), a probability that may be far below what a double holds: a path that is e^-1000
+// times as likely as another may still be the only one that arrives. Without logarithms a step of
+// the lattice is a few sums and products. e is a whole number; that of a 0 is so low that nothing
+// is scaled down when it is added.
+struct Probability {
+  double m, e;
+
+  static constexpr double kLogOfStep = 256 * 0.693147180559945309417;
+
+  static constexpr Probability zero() { return {0, -std::numeric_limits<double>::max()}; }
+  // exp(log_p), however small.
+  static Probability from_log(double log_p) {
+    if (log_p == kImpossible) return zero();
+    if (std::isnan(log_p)) return {log_p, 0};
+    const double e = std::nearbyint(log_p / kLogOfStep);
+    // Of huge numbers the difference may be anything.
+    const double rest = std::clamp(std::fma(-e, kLogOfStep, log_p), -kLogOfStep, kLogOfStep);
+    return {std::exp(rest), e};
+  }
+
+  // Of results that are not above 1: as a double.
+  double value() const { return in_steps(m, e); }
+  double log() const { return m == 0 ? kImpossible : std::log(m) + e * kLogOfStep; }
+  // The same with 2^-256 < m < 2^256, if it is within a step of that; a NaN stays one.
+  Probability in_range() const {
+    constexpr double kUp = 0x1p256, kDown = 0x1p-256;
+    if (m > kDown && m < kUp) return *this;
+    if (m == 0) return zero();
+    if (std::isnan(m)) return {m, 0};
+    return m < 1 ? Probability{m * kUp, e - 1} : Probability{m * kDown, e + 1};
+  }
+  Probability plus(const Probability& other) const {
+    if (e == other.e) return {m + other.m, e};
+    return e > other.e ? Probability{m + in_steps(other.m, other.e - e), e}
+                       : Probability{in_steps(m, e - other.e) + other.m, other.e};
+  }
+  Probability times(const Probability& other) const {
+    return Probability{m * other.m, e + other.e}.in_range();
+  }
+
+ private:
+  // m 2^(256 e); so many steps up or down that the result is 0 or not of a probability are cut.
+  static double in_steps(double m, double e) {
+    return e == 0 ? m : std::ldexp(m, 256 * static_cast<int>(std::clamp(e, -8.0, 8.0)));
+  }
+};
 
 // One sequence: the lattice of frames and of the target with blanks around every symbol.
 template <class S>
@@ -38,42 +78,43 @@ class Lattice {
       states_.push_back(target[i]);
     }
     states_.push_back(blank);
+    for (std::int64_t s = 0; s < width(); ++s)
+      skips_.push_back(s > 1 && s % 2 == 1 && of(states_, s) != of(states_, s - 2));
     normalise(logits);
     walk_forward();
   }
 
   /// -inf where no path gives the target.
-  double log_likelihood() const {
-    const std::int64_t last = width() - 1;
-    if (frames_ == 0) return last == 0 ? 0 : kNever;
-    const double* row = &alpha_[at(frames_ - 1, 0)];
-    return last == 0 ? row[0] : log_add(row[last], row[last - 1]);
-  }
+  double log_likelihood() const { return likelihood().log(); }
 
   /// d(-log likelihood) / d(logits): softmax - share of the paths that are at a symbol.
   void gradient(S* to) const {
-    const double total = log_likelihood();
-    std::vector<double> beta(states_.size(), kNever), next(states_.size());
+    // Of a likelihood of 0 infinity: then every share is NaN.
+    const Probability total = likelihood(), inverse{1 / total.m, -total.e};
+    // Two more than there are states: none behind the last is reached.
+    std::vector<Probability> beta(states_.size(), Probability::zero()),
+        next(states_.size() + 2, Probability::zero());
     std::vector<double> shares(static_cast<std::size_t>(symbols_));
     for (std::int64_t t = frames_ - 1; t >= 0; --t) {
       if (t == frames_ - 1) {
         for (std::int64_t s = std::max<std::int64_t>(0, width() - 2); s < width(); ++s)
-          of(beta, s) = 0;
+          of(beta, s) = Probability{1, 0};
       } else {
-        for (std::int64_t s = 0; s < width(); ++s) of(next, s) = of(beta, s) + log_p(t + 1, s);
+        for (std::int64_t s = 0; s < width(); ++s) of(next, s) = of(beta, s).times(p(t + 1, s));
         for (std::int64_t s = 0; s < width(); ++s) {
-          double sum = of(next, s);
-          if (s + 1 < width()) sum = log_add(sum, of(next, s + 1));
-          if (s + 2 < width() && may_skip_to(s + 2)) sum = log_add(sum, of(next, s + 2));
-          of(beta, s) = sum;
+          of(beta, s) = of(next, s).plus(of(next, s + 1));
+          if (s + 2 < width() && of(skips_, s + 2)) of(beta, s) = of(beta, s).plus(of(next, s + 2));
         }
       }
       std::fill(shares.begin(), shares.end(), 0.0);
-      for (std::int64_t s = 0; s < width(); ++s)
-        of(shares, of(states_, s)) += std::exp(alpha_[at(t, s)] + of(beta, s) - total);
-      const double* logs = &logs_[static_cast<std::size_t>(t * symbols_)];
-      for (std::int64_t k = 0; k < symbols_; ++k)
-        to[t * symbols_ + k] = static_cast<S>(std::exp(logs[k]) - of(shares, k));
+      for (std::int64_t s = 0; s < width(); ++s) {
+        const Probability &a = alpha_[at(t, s)], &b = of(beta, s);
+        of(shares, of(states_, s)) +=
+            Probability{a.m * inverse.m * b.m, a.e + b.e + inverse.e}.value();
+      }
+      for (std::int64_t k = 0; k < symbols_; ++k) {
+        to[t * symbols_ + k] = static_cast<S>(of(p_, t * symbols_ + k).value() - of(shares, k));
+      }
     }
   }
 
@@ -86,48 +127,60 @@ class Lattice {
   std::size_t at(std::int64_t t, std::int64_t s) const {
     return static_cast<std::size_t>(t * width() + s);
   }
-  double log_p(std::int64_t t, std::int64_t s) const {
-    return of(logs_, t * symbols_ + of(states_, s));
+  const Probability& p(std::int64_t t, std::int64_t s) const {
+    return of(p_, t * symbols_ + of(states_, s));
   }
-  // Over the blank before a symbol that is not the one before that blank.
-  bool may_skip_to(std::int64_t s) const {
-    return s % 2 == 1 && of(states_, s) != of(states_, s - 2);
+
+  Probability likelihood() const {
+    const std::int64_t last = width() - 1;
+    if (frames_ == 0) return last == 0 ? Probability{1, 0} : Probability::zero();
+    const Probability* row = &alpha_[at(frames_ - 1, 0)];
+    return last == 0 ? row[0] : row[last].plus(row[last - 1]);
   }
 
   void normalise(const S* logits) {
-    logs_.resize(static_cast<std::size_t>(frames_ * symbols_));
+    constexpr double kSafe = 0x1p-128;  // of which exp() has all digits
+    p_.resize(static_cast<std::size_t>(frames_ * symbols_));
     for (std::int64_t t = 0; t < frames_; ++t) {
       const S* row = logits + t * symbols_;
-      double* to = &logs_[static_cast<std::size_t>(t * symbols_)];
+      Probability* to = &p_[static_cast<std::size_t>(t * symbols_)];
       const auto top = static_cast<double>(*std::max_element(row, row + symbols_));
       double sum = 0;
-      for (std::int64_t k = 0; k < symbols_; ++k)
-        sum += std::exp(static_cast<double>(row[k]) - top);
-      const double log_sum = top + std::log(sum);
-      for (std::int64_t k = 0; k < symbols_; ++k) to[k] = static_cast<double>(row[k]) - log_sum;
+      for (std::int64_t k = 0; k < symbols_; ++k) {
+        to[k] = {std::exp(static_cast<double>(row[k]) - top), 0};
+        sum += to[k].m;
+      }
+      for (std::int64_t k = 0; k < symbols_; ++k) {
+        if (to[k].m < kSafe) {
+          to[k] = Probability::from_log(static_cast<double>(row[k]) - top - std::log(sum));
+        } else {
+          to[k].m /= sum;
+        }
+      }
     }
   }
 
   void walk_forward() {
-    alpha_.assign(static_cast<std::size_t>(frames_ * width()), kNever);
+    alpha_.assign(static_cast<std::size_t>(frames_ * width()), Probability::zero());
     for (std::int64_t s = 0; frames_ > 0 && s < std::min<std::int64_t>(2, width()); ++s)
-      alpha_[at(0, s)] = log_p(0, s);
+      alpha_[at(0, s)] = p(0, s);
     for (std::int64_t t = 1; t < frames_; ++t) {
-      const double* before = &alpha_[at(t - 1, 0)];
-      double* now = &alpha_[at(t, 0)];
+      const Probability* before = &alpha_[at(t - 1, 0)];
+      Probability* now = &alpha_[at(t, 0)];
       for (std::int64_t s = 0; s < width(); ++s) {
-        double sum = before[s];
-        if (s > 0) sum = log_add(sum, before[s - 1]);
-        if (s > 1 && may_skip_to(s)) sum = log_add(sum, before[s - 2]);
-        now[s] = sum + log_p(t, s);
+        Probability sum = before[s];
+        if (s > 0) sum = sum.plus(before[s - 1]);
+        if (of(skips_, s)) sum = sum.plus(before[s - 2]);
+        now[s] = sum.times(p(t, s));
       }
     }
   }
 
   std::int64_t frames_, symbols_;
   std::vector<std::int64_t> states_;
-  std::vector<double> logs_;   // (frames, symbols): log softmax
-  std::vector<double> alpha_;  // (frames, states): log of all paths to a state
+  std::vector<std::uint8_t> skips_;  // over the blank before it, which is not between equal symbols
+  std::vector<Probability> p_;       // (frames, symbols): softmax
+  std::vector<Probability> alpha_;   // (frames, states): all paths to a state
 };
 
 void check_ctc(const Tensor& logits, const Tensor& targets,
@@ -151,9 +204,8 @@ void check_ctc(const Tensor& logits, const Tensor& targets,
     FOVEA_CHECK(std::ssize(lengths) == b, ShapeError,
                 fmt::format("ctc_loss: {} lengths, {} each; expected {}", lengths.size(), what, b));
     for (const std::int64_t length : lengths)
-      FOVEA_CHECK(
-          length >= 0 && length <= most, ShapeError,
-          fmt::format("ctc_loss: {} length is {}; expected 0 to {}", what, length, most));
+      FOVEA_CHECK(length >= 0 && length <= most, ShapeError,
+                  fmt::format("ctc_loss: {} length is {}; expected 0 to {}", what, length, most));
   };
   check_lengths("an input", input_lengths, t);
   check_lengths("a target", target_lengths, targets.size(1));
@@ -196,7 +248,7 @@ Tensor ctc_loss(const Tensor& logits, const Tensor& targets,
         const Lattice<S> lattice(values.data() + i * t * symbols, input_lengths[n], symbols, target,
                                  target_lengths[n], options.blank);
         const double likelihood = lattice.log_likelihood();
-        const bool ignored = options.zero_infinity && likelihood == kNever;
+        const bool ignored = options.zero_infinity && likelihood == kImpossible;
         losses.push_back(static_cast<S>(ignored ? 0 : -likelihood));
         if (op.records() && !ignored) lattice.gradient(slopes.data() + i * t * symbols);
       }

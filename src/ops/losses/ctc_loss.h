@@ -20,8 +20,9 @@ struct CtcOptions {
 /// merged and blanks dropped, a number for each sequence: (b).
 /// logits (b, t, symbols), of which sequence i has the first input_lengths[i] frames; targets (b,
 /// s) int64, of which it has the first target_lengths[i] symbols, which may be none. Frames behind
-/// the end have no gradient. Sums are float64 logarithms, on the host. Throws ShapeError for
-/// shapes, lengths and symbols that do not fit; a target may not hold blanks.
+/// the end have no gradient. Sums are float64 with exponents of their own, on the host: no path is
+/// too unlikely for them. Throws ShapeError for shapes, lengths and symbols that do not fit; a
+/// target may not hold blanks.
 Tensor ctc_loss(const Tensor& logits, const Tensor& targets,
                 const std::vector<std::int64_t>& input_lengths,
                 const std::vector<std::int64_t>& target_lengths, const CtcOptions& options = {});

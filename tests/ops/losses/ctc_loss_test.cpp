@@ -1,6 +1,7 @@
 // CTC against the sum over all paths written out, its gradient, and sequences that no path gives.
 #include "ops/losses/ctc_loss.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -128,6 +129,36 @@ TEST_CASE("ctc_loss: sequences of thousands of frames stay finite; NaN is not hi
   CHECK(loss > 100);
   edit<float>(logits, [](auto values) { values[17] = std::nanf(""); });
   CHECK(std::isnan(loss_of(logits, target).item<float>()));
+}
+
+TEST_CASE("ctc_loss: the only path that arrives counts, however unlikely beside others", "[ops]") {
+  // As many frames as symbols, and blanks e^scale times as likely: after a frame the path that
+  // arrives is e^-scale of the one that stays in front, after 300 frames e^(-300 scale).
+  const double scale = GENERATE(5.0, 400.0, 1e4, 1e9);
+  constexpr std::int64_t frames = 300;
+  CAPTURE(scale);
+  Numbers target;
+  std::vector<double> values;
+  double expected = 0;
+  for (std::int64_t t = 0; t < frames; ++t) {
+    target.push_back(1 + t % 2);
+    values.insert(values.end(), {scale, 0.0, -1.0});
+    expected += scale + std::log1p(std::exp(-scale) + std::exp(-1 - scale)) + (t % 2 == 0 ? 0 : 1);
+  }
+  const Tensor logits = trainable(Tensor::from(values, {1, frames, 3}, cpu()));
+  const Tensor loss = loss_of(logits, target);
+  CHECK(loss.item<double>() == Approx(expected).epsilon(1e-13));
+  autograd::backward(loss, ops::ones_like(loss));
+  const std::vector<double> gradient = to_doubles(logits.grad());
+  double worst = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const std::size_t symbol = i % 3;
+    const double softmax =
+        std::exp(values[i] - scale) / (1 + std::exp(-scale) + std::exp(-1 - scale));
+    const double chosen = symbol == 1 + i / 3 % 2 ? 1 : 0;
+    worst = std::max(worst, std::abs(gradient[i] - (softmax - chosen)));
+  }
+  CHECK(worst < 1e-12);
 }
 
 TEST_CASE("ctc_frames: symbols, and blanks between equal ones", "[ops]") {
