@@ -194,14 +194,6 @@ class CausalLinearHeads : LinearHeads<S> {
     if (this->rotates()) this->rotated(false, first, rows, b.k, b.kr);
   }
 
-  // to (rows, n): row r is start plus the rows of x up to r.
-  static void running_sums(const C* start, const C* x, std::int64_t rows, std::int64_t n, C* to) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const C* before = r == 0 ? start : to + (r - 1) * n;
-      for (std::int64_t i = 0; i < n; ++i) to[r * n + i] = before[i] + x[r * n + i];
-    }
-  }
-
   // scores (rows, rows) = left right^T, zeros above the diagonal.
   static void triangle(const C* left, const C* right, std::int64_t rows, std::int64_t n,
                        C* scores) {
@@ -215,8 +207,8 @@ class CausalLinearHeads : LinearHeads<S> {
                const Rows& b) const {
     this->features(in_.q, q_, at, first, rows, b.q);
     load_keys(at, first, rows, b);
-    running_sums(state.keys, b.k, rows, depth_, b.key_sums);
-    running_sums(state.values, b.v, rows, width_, b.value_sums);
+    this->loops().running_rows(false, state.keys, nullptr, b.k, rows, depth_, b.key_sums);
+    this->loops().running_rows(false, state.values, nullptr, b.v, rows, width_, b.value_sums);
     this->loops().row_dots(b.q, depth_, b.key_sums, depth_, rows, depth_, b.m.z);
     if (this->rotates()) this->rotated(false, first, rows, b.q, b.u);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -354,7 +346,7 @@ class CausalLinearHeads : LinearHeads<S> {
     });
   }
 
-  // Features, values, and what was kept of the queries: dP in dy, -gamma dy in value_sums.
+  // Features, values, and what was kept of the queries.
   void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& dout,
                   const Kept& kept, const Rows& b) const {
     this->features(in_.q, q_, at, first, rows, b.q);
@@ -365,15 +357,12 @@ class CausalLinearHeads : LinearHeads<S> {
     } else {
       load_rows<S>(dout, out_, at, first, rows, b.dy);
     }
-    std::copy_n(b.dy, rows * width_, b.value_sums);
     for (std::int64_t r = 0; r < rows; ++r) {
       const C* row = kept_rows(kept, at, first + r);
       b.factors[r] = row[0];
       b.dz[r] = row[1];
       b.m.gamma[r] = row[2];
     }
-    this->loops().scale_rows(b.factors, b.dy, rows, width_);
-    this->loops().scale_rows(b.m.gamma, b.value_sums, rows, width_);
   }
 
   // mala 3.4: dv in y, dk in dq. `behind`: sums over the queries behind the block, to which those
@@ -381,9 +370,10 @@ class CausalLinearHeads : LinearHeads<S> {
   void key_block(std::int64_t first, std::int64_t rows, const State& behind, const Rows& b) const {
     const auto& loops = this->loops();
     triangle(b.u, b.kr, rows, depth_, b.scores);
-    triangle(b.dy, b.v, rows, width_, b.dscores);
-    sums_from_behind(behind.values, b.value_sums, rows, width_, b.y);
+    loops.running_rows(true, behind.values, b.m.gamma, b.dy, rows, width_, b.y);  // -gamma dy
     std::copy_n(b.y, width_, behind.values);
+    loops.scale_rows(b.factors, b.dy, rows, width_);  // to dP
+    triangle(b.dy, b.v, rows, width_, b.dscores);
     transposed_times({rows, width_, rows}, b.scores, rows, b.dy, b.y,
                      {.accumulate = true, .omitted = Omitted::kTermsBelow});
     transposed_times({rows, depth_, rows}, b.dscores, rows, b.u, b.du,
@@ -394,21 +384,9 @@ class CausalLinearHeads : LinearHeads<S> {
     }
     if (first > 0) this->add_outer(b.u, b.dy, rows, behind.products);
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t i = 0; i < depth_; ++i) b.q[r * depth_ + i] *= b.dz[r];
-    }
-    sums_from_behind(behind.keys, b.q, rows, depth_, b.key_sums);
+    loops.running_rows(true, behind.keys, b.dz, b.q, rows, depth_, b.key_sums);
     std::copy_n(b.key_sums, depth_, behind.keys);
     loops.key_gradient_rows(args_.feature_map, b.key_sums, depth_, b.k, b.dq, rows, depth_);
-  }
-
-  // to (rows, n): row r is start plus the rows of x from r on.
-  static void sums_from_behind(const C* start, const C* x, std::int64_t rows, std::int64_t n,
-                               C* to) {
-    for (std::int64_t r = rows - 1; r >= 0; --r) {
-      const C* behind = r == rows - 1 ? start : to + (r + 1) * n;
-      for (std::int64_t i = 0; i < n; ++i) to[r * n + i] = behind[i] + x[r * n + i];
-    }
   }
 
   std::int64_t stretches_;  // of an item

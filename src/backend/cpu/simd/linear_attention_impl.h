@@ -117,6 +117,21 @@ void sum_rows(const T* factors, const T* x, std::int64_t rows, std::int64_t n, T
 }
 
 template <class T>
+void running_rows(bool from_behind, const T* start, const T* factors, const T* x, std::int64_t rows,
+                  std::int64_t n, T* to) {
+  using B = xsimd::batch<T>;
+  for_channels<T>(n, [&](const auto lanes, std::int64_t c) {
+    B total = lanes.template load<T>(start + c);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::int64_t r = from_behind ? rows - 1 - i : i;
+      const B factor(factors == nullptr ? T{1} : factors[r]);
+      total = xsimd::fma(factor, B(lanes.template load<T>(x + r * n + c)), total);
+      lanes.template store<T>(total, to + r * n + c);
+    }
+  });
+}
+
+template <class T>
 void magnitude_rows(const T* beta, const T* gamma, const T* u, std::int64_t ldu, T* y,
                     std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -148,16 +163,17 @@ void magnitude_gradient_rows(FeatureMap map, const T* s, std::int64_t lds, const
   }
 }
 
-// Pairs next to each other, n of them; the compiler makes vectors of it.
+// Pairs next to each other, n of them; the compiler makes vectors of it. y is x, or apart from it,
+// which the pragma tells.
 template <class T>
-inline void rotate_pairs(const T* __restrict cos, const T* __restrict sin, T sign, T* __restrict x,
-                         std::int64_t n) {
+inline void rotate_pairs(const T* cos, const T* sin, T sign, const T* x, T* y, std::int64_t n) {
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     const T a = x[2 * i];
     const T b = x[2 * i + 1];
     const T s = sign * sin[i];
-    x[2 * i] = a * cos[i] - b * s;
-    x[2 * i + 1] = a * s + b * cos[i];
+    y[2 * i] = a * cos[i] - b * s;
+    y[2 * i + 1] = a * s + b * cos[i];
   }
 }
 
@@ -165,15 +181,21 @@ template <class S>
 void rotate_rows(bool back, const Compute<S>* cos, const Compute<S>* sin, const S* x,
                  std::int64_t ldx, S* y, std::int64_t ldy, std::int64_t rows, std::int64_t n) {
   using C = Compute<S>;
-  constexpr std::int64_t kChunk = 64;
-  alignas(64) C chunk[kChunk];
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t first = 0; first < n; first += kChunk) {
-      const std::int64_t count = n - first < kChunk ? n - first : kChunk;
-      const std::int64_t pair = (r * n + first) / 2;
-      widen<S>(x + r * ldx + first, chunk, count);
-      rotate_pairs<C>(cos + pair, sin + pair, back ? C{-1} : C{1}, chunk, count / 2);
-      narrow<S>(chunk, y + r * ldy + first, count);
+  const C sign{back ? C{-1} : C{1}};
+  if constexpr (std::is_same_v<S, C>) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      rotate_pairs<C>(cos + r * n / 2, sin + r * n / 2, sign, x + r * ldx, y + r * ldy, n / 2);
+  } else {
+    constexpr std::int64_t kChunk = 64;
+    alignas(64) C wide[kChunk], turned[kChunk];
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t first = 0; first < n; first += kChunk) {
+        const std::int64_t count = n - first < kChunk ? n - first : kChunk;
+        const std::int64_t pair = (r * n + first) / 2;
+        widen<S>(x + r * ldx + first, wide, count);
+        rotate_pairs<C>(cos + pair, sin + pair, sign, wide, turned, count / 2);
+        narrow<S>(turned, y + r * ldy + first, count);
+      }
     }
   }
 }
