@@ -242,13 +242,13 @@ class Forward {
            T* copy) const {
     const std::int64_t size = g_.out_size();
     const std::int64_t plane = (block.item * g_.groups + group) * g_.c_out + first;
-    T* y = y_ + plane * size + layout_.place(block.begin);
+    T* y = y_ + plane * size;
     const bool at_once = layout_.lines_are_rows();
-    T* result = at_once ? y : copy + sums_.copy_size();
+    T* result = at_once ? y + layout_.place(block.begin) : copy + sums_.copy_size();
     const std::int64_t ldy = at_once ? size : layout_.result_size();
     if (bias_ != nullptr) begin(block, bias_ + group * g_.c_out + first, channels, result, ldy);
     sums_.sum(block, group, first, channels, bias_ != nullptr, copy, result, ldy, 0);
-    if (!at_once) layout_.put(block, result, channels, y);
+    if (!at_once) layout_.put(block, result, channels, {1, 1, 1}, g_.out, y);
   }
 
   // Results begin with the bias.
@@ -357,8 +357,7 @@ class StridedGradient {
                 const std::int64_t ld = layout_.result_size(), apart = channels * ld;
                 sums_.sum(block, group, first, channels, false, copy, result, ld, apart);
                 const std::int64_t plane = (block.item * g_.groups + group) * g_.c_in + first;
-                layout_.put_together(block, result, channels, g_.stride, g_.in,
-                                     dx_ + plane * g_.in_size());
+                layout_.put(block, result, channels, g_.stride, g_.in, dx_ + plane * g_.in_size());
               });
   }
 

@@ -187,30 +187,8 @@ void TapLayout::copy_rows(const T* from, Valid given, std::int64_t places, std::
 }
 
 template <class T>
-void TapLayout::put(const ConvBlock& block, const T* result, std::int64_t channels, T* y) const {
-  const std::int64_t size = g_.out_size(), width = block.size[2];
-  for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t i = 0; i < block.items; ++i) {
-      for (std::int64_t d = 0; d < block.size[0]; ++d) {
-        const std::int64_t line = mixed_ > 1 ? d : i * block.size[0] + d;
-        const T* from = result + c * result_size() + line * line_size_ + (mixed_ > 1 ? i : 0);
-        T* to = y + (i * g_.groups * g_.c_out + c) * size + place({d, 0, 0});
-        if (mixed_ == 1 && width == g_.out[2]) {
-          simd::kernels().of<T>().take_rows(from, step_[1], to, block.size[1], width);
-          continue;
-        }
-        for (std::int64_t h = 0; h < block.size[1]; ++h) {
-          for (std::int64_t w = 0; w < width; ++w)
-            to[h * g_.out[2] + w] = from[h * step_[1] + w * step_[2]];
-        }
-      }
-    }
-  }
-}
-
-template <class T>
-void TapLayout::put_together(const ConvBlock& block, const T* result, std::int64_t channels,
-                             const Axes& stride, const Axes& in, T* x) const {
+void TapLayout::put(const ConvBlock& block, const T* result, std::int64_t channels,
+                    const Axes& stride, const Axes& in, T* x) const {
   const std::int64_t apart = channels * result_size();
   const std::int64_t width =
       std::min(in[2] - block.begin[2] * stride[2], block.size[2] * stride[2]);
@@ -245,12 +223,11 @@ void TapLayout::put_together(const ConvBlock& block, const T* result, std::int64
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                      \
-  template void TapLayout::copy<T>(const ConvSource<T>&, const ConvBlock&, std::int64_t,          \
-                                   std::int64_t, T*, T*) const;                                   \
-  template void TapLayout::put<T>(const ConvBlock&, const T*, std::int64_t, T*) const;            \
-  template void TapLayout::put_together<T>(const ConvBlock&, const T*, std::int64_t, const Axes&, \
-                                           const Axes&, T*) const;
+#define FOVEA_INSTANTIATE(T)                                                             \
+  template void TapLayout::copy<T>(const ConvSource<T>&, const ConvBlock&, std::int64_t, \
+                                   std::int64_t, T*, T*) const;                          \
+  template void TapLayout::put<T>(const ConvBlock&, const T*, std::int64_t, const Axes&, \
+                                  const Axes&, T*) const;
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

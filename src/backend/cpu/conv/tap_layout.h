@@ -24,8 +24,7 @@ struct ConvBlock {
 class TapLayout {
  public:
   /// What the lines of a block are: rows of the output, or stretches of whole vectors, in which
-  /// some positions between rows may have no meaning.
-  /// Results of kApart are never rows of the output.
+  /// some positions between rows may have no meaning. Results of kApart are never rows of y.
   enum class Lines { kRows, kVectors, kApart };
   /// `most`: positions of a block. T: what is copied.
   template <class T>
@@ -64,17 +63,14 @@ class TapLayout {
   std::int64_t line_width(const ConvBlock& block) const;
 
   /// Otherwise they lie in memory of their own, with so many elements a channel, and put() takes
-  /// them to y, where the block's first channel is.
+  /// them to maps of the size `in`, of which the block's first item and channel is at y. A position
+  /// is a cell of as many places as `stride` says along each axis; results for the place r of all
+  /// cells are `channels` channels from r * channels on.
   bool lines_are_rows() const { return rows_; }
   std::int64_t result_size() const { return rows_ ? 0 : all_lines_ * line_size_; }
   template <class T>
-  void put(const ConvBlock& block, const T* result, std::int64_t channels, T* y) const;
-  /// Of several results for every position: of the element r of a cell of as many as `stride` says
-  /// along each axis, `channels` channels from r channels on. Cells are put next to each other in
-  /// maps of the size `in`, of which the block's first item and channel is at x.
-  template <class T>
-  void put_together(const ConvBlock& block, const T* result, std::int64_t channels,
-                    const Axes& stride, const Axes& in, T* x) const;
+  void put(const ConvBlock& block, const T* result, std::int64_t channels, const Axes& stride,
+           const Axes& in, T* y) const;
 
  private:
   TapLayout(const ConvGeometry& g, std::int64_t lanes, bool may_be_rows, std::int64_t most);

@@ -205,9 +205,10 @@ void CpuBackend::running_value(const RunningValueArgs& sum, const ValueNorm& arg
     const C* weight = w.data<C>();
     S* to = args.u.data<S>();
     const bool past_caches = goes_past_caches<S>(args.u, size);
-    // Sum of a plane, for whoever reads it next.
-    const auto add = [&](std::int64_t at, C by, S* result, bool past) {
-      scaled_plane<S>(size, from + at, by, base == nullptr ? nullptr : base + at, result, past);
+    const auto add_plane = [&](std::int64_t p, S* result, bool past) {
+      const std::int64_t at = layer.at(p);
+      scaled_plane<S>(size, from + at, weight[p], base == nullptr ? nullptr : base + at, result,
+                      past);
     };
     Buffers<S>::reserve_all(pool_, size, x);
     for_planes(pool_, layer.planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
@@ -215,7 +216,7 @@ void CpuBackend::running_value(const RunningValueArgs& sum, const ValueNorm& arg
       for (std::int64_t p = first; p < first + count; ++p) {
         const std::int64_t at = layer.at(p);
         if (args.fixed_stats) {
-          add(at, weight[p], to + at, past_caches);
+          add_plane(p, to + at, past_caches);
           continue;
         }
         if (p + 1 < first + count) {
@@ -226,11 +227,11 @@ void CpuBackend::running_value(const RunningValueArgs& sum, const ValueNorm& arg
         }
         if (past_caches) {  // after the convolution's copy is made
           if constexpr (std::is_same_v<S, C>) {
-            add(at, weight[p], buffers[0], false);
+            add_plane(p, buffers[0], false);
             simd::kernels().of<S>().stream_rows(buffers[0], to + at, size, 1, size);
           }
         } else {
-          add(at, weight[p], to + at, false);
+          add_plane(p, to + at, false);
           simd::kernels().of<S>().widen(to + at, buffers[0], size);
         }
         layer.convolve(p, buffers[0], false, buffers[1]);

@@ -87,6 +87,7 @@ void take_apart(const T* x, std::int64_t ldx, std::int64_t step, T* y, std::int6
 template <class T>
 void put_together(const T* x, std::int64_t apart, std::int64_t ldx, std::int64_t step, T* y,
                   std::int64_t ldy, std::int64_t rows, std::int64_t n) {
+  if (step == 1) return take_apart(x, ldx, 1, y, ldy, rows, n);
   using V = typename Batch<T>::register_type;
   for (std::int64_t r = 0; r < rows; ++r, x += ldx, y += ldy) {
     std::int64_t i = 0;
