@@ -30,15 +30,7 @@ Value::Value(std::nullptr_t) : data_(nullptr) {}
 Value::Value(const char* text) : data_(std::string(text)) {}
 Value::Value(std::string text) : data_(std::move(text)) {}
 Value::Value(std::string_view text) : data_(std::string(text)) {}
-// data_ is assigned, not copied: where the copy of a string or a vector runs out of memory,
-// libstdc++'s copy constructor takes a variant of these types apart that holds nothing yet.
-Value::Value(const Value& other)
-    : origin_(other.origin_),
-      covered_(other.covered_),
-      clears_(other.clears_),
-      carried_(other.carried_) {
-  data_ = other.data_;
-}
+Value::Value(const Value& other) = default;
 Value::Value(Value&& other) noexcept = default;
 Value& Value::operator=(const Value& other) = default;
 Value& Value::operator=(Value&& other) noexcept = default;

@@ -10,8 +10,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "base/variant.h"
 
 namespace fovea::schema {
 
@@ -125,7 +126,7 @@ class Value {
  private:
   bool scalar_equal(const Value& other) const;
 
-  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data_;
+  Variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data_;
   Origin origin_;
   std::shared_ptr<const Value> covered_;
   bool clears_ = false;

@@ -6,9 +6,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "base/variant.h"
 #include "data/batch.h"
 #include "data/parts/split.h"
 #include "metrics/confusion.h"
@@ -36,7 +36,7 @@ struct ReportRequest {
 /// A column of a table. A double that is NaN is undefined: an empty cell.
 struct Column {
   std::string name;
-  std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
+  Variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
 };
 /// Columns of one length.
 struct Table {
