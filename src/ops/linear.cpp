@@ -144,16 +144,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return op.output(y, [=, kept = op.keep_or_remake(x, weight.requires_grad()),
                        w = op.keep(w, x.requires_grad())](const Tensor& dy, Gradients& in) mutable {
     if (in.wanted(1)) {
-      Tensor dw = in.empty(1);
-      backend(dy).gemm({.trans_a = true,
-                        .m = out_size,
-                        .n = in_size,
-                        .k = rows,
-                        .lda = out_size,
-                        .ldb = in_size,
-                        .ldc = in_size},
-                       dy, kept.get(), {}, dw);
+      Tensor dw = in.empty(1), db = in.wanted(2) ? in.empty(2) : Tensor();
+      backend(dy).linear_backward_weight(kept.get(), dy, dw, db);
       in.add(1, std::move(dw));
+      if (db.defined()) in.add(2, std::move(db));
+    } else if (in.wanted(2)) {
+      in.add(2, reduce_to(dy, {out_size}, dtype));
     }
     kept = {};  // the gradient of x may take its memory
     if (in.wanted(0)) {
@@ -163,7 +159,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
           dy, w, {}, dx);
       in.add(0, std::move(dx));
     }
-    if (in.wanted(2)) in.add(2, reduce_to(dy, {out_size}, dtype));
   });
 }
 

@@ -94,6 +94,22 @@ Outputs rms_norm_backward(const Backend& b, Operands& o) {
   return {args.dx, args.dweight};
 }
 
+FusedCase linear_backward_weight_case(bool has_bias, const Shape& leading, std::int64_t in,
+                                      std::int64_t out) {
+  const auto with = [leading](std::int64_t last) {
+    Shape shape = leading;
+    shape.push_back(last);
+    return shape;
+  };
+  return {"linear_backward_weight", (has_bias ? "bias " : "plain ") + to_string(with(in)), true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor dweight = o.to_c({out, in}), dbias = has_bias ? o.to_c({out}) : Tensor();
+            b.linear_backward_weight(o.x(with(in)), o.x(with(out)), dweight, dbias);
+            if (!has_bias) return {dweight};
+            return {dweight, dbias};
+          }};
+}
+
 Tensor some_targets() { return numbers({2, -100, 0, 6, 3}, {5}); }
 
 FusedCase cross_entropy_case(double smoothing, std::int64_t classes = 7) {
@@ -219,6 +235,9 @@ std::vector<FusedCase> cases_of_rows() {
           layer_norm_backward_case(true, {2, 0, 17}),
           {"rms_norm", "", true, rms_norm},
           {"rms_norm_backward", "", true, rms_norm_backward},
+          linear_backward_weight_case(true, {3, 7}, 5, 9),
+          linear_backward_weight_case(true, {2, 310}, 40, 30),
+          linear_backward_weight_case(false, {3, 7}, 5, 9),
           cross_entropy_case(0),
           cross_entropy_case(0.1),
           cross_entropy_case(0.1, 130),

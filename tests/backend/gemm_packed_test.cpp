@@ -2,9 +2,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -183,4 +185,39 @@ TEST_CASE("packed products: a number that is not finite spoils its row and colum
       right = right && std::isnan(found[static_cast<std::size_t>(i * 66 + j)]) == (i == 17);
   }
   CHECK(right);
+}
+
+TEST_CASE("packed products: sums for a bias beside the gradient of a weight", "[backend][host]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64, DType::kBFloat16);
+  const DType wide = compute_dtype(dtype);
+  // Rows that stay and that pass by, several blocks of columns, parts of the inner axis.
+  for (const auto& [rows, in, out] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 1, 1}, {7, 3, 5}, {300, 40, 23}, {515, 530, 70}, {70, 40, 505}, {8200, 300, 260}}) {
+    CAPTURE(rows, in, out, name_of(dtype));
+    const auto gradients = [&, rows = rows, in = in, out = out](int threads) {
+      const Device device = make_cpu(threads, true);
+      const Tensor x = matrix(device, rows, in, 1, dtype);
+      const Tensor dy = matrix(device, rows, out, 2, dtype);
+      const Tensor dweight = Tensor::empty({out, in}, wide, device);
+      const Tensor dbias = Tensor::empty({out}, wide, device);
+      backend(x).linear_backward_weight(x, dy, dweight, dbias);
+      const Tensor alone = Tensor::empty({out, in}, wide, device);
+      backend(x).linear_backward_weight(x, dy, alone, {});
+      CHECK(to_doubles(dweight) == to_doubles(alone));
+      return std::pair{to_doubles(dy), to_doubles(dbias)};
+    };
+    const auto [dy, dbias] = gradients(2);
+    CHECK(gradients(1).second == dbias);
+    double worst = 0;
+    for (std::int64_t j = 0; j < out; ++j) {
+      double sum = 0, size = 0;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const double term = dy[static_cast<std::size_t>(i * out + j)];
+        sum += term;
+        size += std::abs(term);
+      }
+      worst = std::max(worst, std::abs(dbias[static_cast<std::size_t>(j)] - sum) / size);
+    }
+    CHECK(worst < (wide == DType::kFloat64 ? 0x1p-51 : 0x1p-22));
+  }
 }

@@ -53,4 +53,7 @@ SoftRows soft_rows(bool causal, const Tensor& x, const Tensor& mask);
 /// in rstd. e: gradient of the normalised values.
 Tensor norm_gradient(const Tensor& normed, const Tensor& e, const Tensor& rstd, bool centred);
 
+/// The product dweight (out, in) = dy^T x of linear_backward_weight().
+GemmArgs weight_gradient(const Tensor& x, const Tensor& dy);
+
 }  // namespace fovea::composed

@@ -1,4 +1,4 @@
-// Default bodies: softmax, losses and norms of rows, lookups of rows.
+// Default bodies: softmax, losses and norms of rows, lookups of rows, gradients of linear layers.
 #include <limits>
 #include <vector>
 
@@ -181,6 +181,24 @@ void Backend::scatter_add_rows(const Tensor& x, const Tensor& index, const Tenso
   const std::int64_t dim = x.numel() / index.numel();
   scatter_add(0, x.alias({index.numel(), dim}), repeated(index, dim),
               table.alias({table.numel() / dim, dim}));
+}
+
+GemmArgs composed::weight_gradient(const Tensor& x, const Tensor& dy) {
+  const std::int64_t in = x.size(-1), out = dy.size(-1);
+  return {.trans_a = true,
+          .m = out,
+          .n = in,
+          .k = dy.shape().part(0, dy.rank() - 1).numel(),
+          .lda = out,
+          .ldb = in,
+          .ldc = in};
+}
+
+void Backend::linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                                     const Tensor& dbias) const {
+  const GemmArgs args = weight_gradient(x, dy);
+  gemm(args, dy, x, {}, dweight);
+  if (dbias.defined()) reduce(ReduceOp::kSum, dy.alias({args.k, args.m}), dbias.alias({1, args.m}));
 }
 
 }  // namespace fovea

@@ -1,6 +1,7 @@
 // Matrix products by the fastest kernel for them: tile registers for large ones where the processor
 // has them, oneDNN where it has kernels for the processor, our own elsewhere, for float64 and for
 // small products. oneDNN gets tiles whose size does not depend on the number of threads.
+#include "backend/composed/composed.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/pieces.h"
 #include "backend/cpu/products/gemm_amx.h"
@@ -118,7 +119,9 @@ void for_tiles(ThreadPool& pool, const GemmArgs& args, const Cut& cut, const Ope
                whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
                whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
                whole.bias == nullptr ? nullptr : whole.bias + column,
-               whole.c + item * args.stride_c + row * args.ldc + column});
+               whole.c + item * args.stride_c + row * args.ldc + column,
+               whole.a_sums == nullptr || column > 0 ? nullptr
+                                                     : whole.a_sums + item * args.m + row});
     }
   });
 }
@@ -149,14 +152,18 @@ void for_parts(ThreadPool& pool, const GemmArgs& args, std::int64_t depth, const
   parts.stride_b = depth * args.ldb;
   parts.stride_c = args.m * args.n;
   const Tensor sums = scratch<C>(parts.batch * parts.stride_c, c);
+  const Tensor a_sums = scratch<C>(whole.a_sums == nullptr ? 0 : parts.batch * args.m, c);
   for_tiles(pool, parts, cut_of(parts),
-            Operands<A, C>{whole.a, whole.b, nullptr, sums.template data<C>()},
+            Operands<A, C>{whole.a, whole.b, nullptr, sums.template data<C>(),
+                           whole.a_sums == nullptr ? nullptr : a_sums.template data<C>()},
             [&](std::int64_t i, const Tile& tile, const Operands<A, C>& at) {
               GemmArgs part = parts;
               part.k = std::min(depth, args.k - i * depth);
               body(part, tile, at);
             });
   sum_parts(pool, sums.template data<C>(), parts.batch, parts.stride_c, whole.c);
+  if (whole.a_sums != nullptr)
+    sum_parts(pool, a_sums.template data<C>(), parts.batch, args.m, whole.a_sums);
 }
 
 template <class S, class C>
@@ -210,6 +217,22 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
   } else {
     run_stored(BFloat16{}, float{});
   }
+}
+
+// What sums over the rows of dy is there when they are packed.
+void CpuBackend::linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight,
+                                        const Tensor& dbias) const {
+  const GemmArgs args = composed::weight_gradient(x, dy);
+  const bool packs =
+      batch_invariant_ || (!onednn::available() && !amx_is_fast(args, dy.dtype(), dweight.dtype()));
+  if (!packs || !dbias.defined() || x.numel() == 0 || dy.numel() == 0)
+    return Backend::linear_backward_weight(x, dy, dweight, dbias);
+  dispatch_stored("linear_backward_weight", dy.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
+    compute(pool_, false, args,
+            Operands<S, C>{dy.data<S>(), x.data<S>(), nullptr, dweight.data<C>(), dbias.data<C>()},
+            dweight);
+  });
 }
 
 }  // namespace fovea::cpu

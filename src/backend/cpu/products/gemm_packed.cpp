@@ -125,6 +125,8 @@ void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
       const std::int64_t rows = std::min(kPassingRows, args.m - row);
       T* packed = packed_rows<T>(rows, depth);
       pack_rows(args, a_at(args, at.a, row, first), rows, depth, packed);
+      if (at.a_sums != nullptr)
+        simd::kernels().of<T>().sum_packed_rows(packed, rows, depth, first > 0, at.a_sums + row);
       // The next rows, or the first ones with their next terms.
       const bool ends = row + rows == args.m;
       const std::int64_t next = ends ? 0 : row + rows;
@@ -159,6 +161,8 @@ void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulat
     T* a = packed_rows<T>(args.m, depth);
     T* b = kept_memory<T>(Part::kColumns, width * depth);
     pack_rows(args, a_at(args, at.a, 0, first), args.m, depth, a);
+    if (at.a_sums != nullptr)
+      simd::kernels().of<T>().sum_packed_rows(a, args.m, depth, first > 0, at.a_sums);
     for (std::int64_t column = 0; column < args.n; column += width) {
       const std::int64_t columns = std::min(width, args.n - column);
       pack_columns(args, b_at(args, at.b, first, column), depth, columns, b);
@@ -191,7 +195,7 @@ template <class S, class C>
 void multiply_packed(const GemmArgs& args, const Operands<S, C>& at, bool accumulate) {
   using T = Compute<C>;
   if constexpr (std::is_same_v<S, T> && std::is_same_v<C, T>) {
-    if (args.m < kFewRows || args.m * args.n * args.k < kSmallWork) {
+    if (at.a_sums == nullptr && (args.m < kFewRows || args.m * args.n * args.k < kSmallWork)) {
       return simd::kernels().of<T>().product({.m = args.m,
                                               .n = args.n,
                                               .k = args.k,
@@ -212,7 +216,8 @@ void multiply_packed(const GemmArgs& args, const Operands<S, C>& at, bool accumu
     GemmArgs part = args;
     part.n = std::min(kStayingColumns, args.n - column);
     const Operands<S, C> here{at.a, b_at(args, at.b, 0, column),
-                              at.bias == nullptr ? nullptr : at.bias + column, at.c + column};
+                              at.bias == nullptr ? nullptr : at.bias + column, at.c + column,
+                              column == 0 ? at.a_sums : nullptr};
     pass_rows(part, here, accumulate, [&](std::int64_t first, std::int64_t depth) -> const T* {
       T* to = kept_memory<T>(Part::kColumns, round_up(part.n, kPackedColumns) * depth);
       pack_columns(args, b_at(args, here.b, first, 0), depth, part.n, to);

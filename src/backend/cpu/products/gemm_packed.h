@@ -18,6 +18,7 @@ struct Operands {
   const S* b;
   const Compute<C>* bias;  // (n), or null
   C* c;
+  Compute<S>* a_sums = nullptr;  // (m), of the rows of op(a), or null
 };
 
 /// One item of a product: c = op(a) op(b) + bias, or c += op(a) op(b), in the calling thread. What

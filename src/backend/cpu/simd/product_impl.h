@@ -216,6 +216,38 @@ void pack_rows(const S* x, std::int64_t row, std::int64_t column, std::int64_t r
   }
 }
 
+// A vector of a term has elements of the next one, too, which are left out in the end.
+template <class T>
+void sum_packed_rows(const T* packed, std::int64_t rows, std::int64_t k, bool accumulate, T* sums) {
+  constexpr std::int64_t kRows = kTileRows<T>;
+  constexpr int kWide = (kRows + kLanes<T> - 1) / kLanes<T>, kChains = 4;
+  for (std::int64_t first = 0; first < rows; first += kRows, packed += kRows * k) {
+    Batch<T> chains[kChains][kWide];
+    for (auto& chain : chains) {
+      for (Batch<T>& sum : chain) sum = Batch<T>(T{0});
+    }
+    const auto add = [&](int chain, std::int64_t term) {
+#pragma GCC unroll 3
+      for (int w = 0; w < kWide; ++w)
+        chains[chain][w] += Batch<T>::load_unaligned(packed + term * kRows + w * kLanes<T>);
+    };
+    std::int64_t term = 0;
+    for (; term + kChains <= k; term += kChains) {
+#pragma GCC unroll 4
+      for (int chain = 0; chain < kChains; ++chain) add(chain, term + chain);
+    }
+    for (; term < k; ++term) add(0, term);
+    alignas(64) T part[kWide * kLanes<T>];
+    for (int w = 0; w < kWide; ++w) {
+      ((chains[0][w] + chains[1][w]) + (chains[2][w] + chains[3][w]))
+          .store_aligned(part + w * kLanes<T>);
+    }
+    const std::int64_t here = rows - first < kRows ? rows - first : kRows;
+    for (std::int64_t r = 0; r < here; ++r)
+      sums[first + r] = accumulate ? sums[first + r] + part[r] : part[r];
+  }
+}
+
 template <class S>
 void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_t k,
                   std::int64_t columns, Compute<S>* to) {
