@@ -9,7 +9,7 @@
 namespace fovea::cpu::simd {
 namespace {
 
-// kRows rows of results, kWide vectors of each, which may be anywhere.
+// kRows rows of results, kWide vectors of each, which may be anywhere. (Unrolled as tile() is.)
 template <class T, int kRows, int kWide>
 inline void conv_tile(const ConvLines<T>& p, const T* weight, const T* const (&x)[kWide],
                       T* const (&y)[kWide], std::int64_t ldy, bool accumulate) {
@@ -20,13 +20,15 @@ inline void conv_tile(const ConvLines<T>& p, const T* weight, const T* const (&x
 #pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) sums[r][w] = B(T{0});
   }
-  for (std::int64_t i = 0; i < p.terms; ++i, weight += kTileRows<T>) {
+#pragma GCC unroll 4
+  for (std::int64_t i = 0; i < p.terms; ++i) {
+    const T* left = weight + i * kTileRows<T>;
     B right[kWide];
 #pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) right[w] = B::load_unaligned(x[w] + p.distances[i]);
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
-      const B value(weight[r]);
+      const B value(left[r]);
 #pragma GCC unroll 2
       for (int w = 0; w < kWide; ++w) sums[r][w] = xsimd::fma(value, right[w], sums[r][w]);
     }
@@ -130,10 +132,12 @@ inline void conv_sums_tile(const ConvLines<T>& p, const std::int64_t* distances,
     const T* left[kRows];
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) left[r] = x + distances[r];
-    for (std::int64_t i = 0; i < p.width; ++i, dy += kPanelColumns<T>) {
+#pragma GCC unroll 4
+    for (std::int64_t i = 0; i < p.width; ++i) {
       B right[kWide];
 #pragma GCC unroll 2
-      for (int w = 0; w < kWide; ++w) right[w] = B::load_unaligned(dy + w * kLanes<T>);
+      for (int w = 0; w < kWide; ++w)
+        right[w] = B::load_unaligned(dy + i * kPanelColumns<T> + w * kLanes<T>);
 #pragma GCC unroll 12
       for (int r = 0; r < kRows; ++r) {
         const B value(left[r][i]);
@@ -141,6 +145,7 @@ inline void conv_sums_tile(const ConvLines<T>& p, const std::int64_t* distances,
         for (int w = 0; w < kWide; ++w) parts[r][w] = xsimd::fma(value, right[w], parts[r][w]);
       }
     }
+    dy += p.width * kPanelColumns<T>;
   }
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
