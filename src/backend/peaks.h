@@ -45,9 +45,10 @@ Peaks unmeasured_peaks(const Device& device);
 /// counts, so that other programs disturb little. Throws as unmeasured_peaks().
 Peaks measure_peaks(const Device& device);
 
-/// What registers give in float32 at this moment, as ProductPeak::registers: a mean over some
-/// milliseconds. Less than the peak where a virtual machine's threads share a core, or its clock is
-/// low. Throws as unmeasured_peaks().
+/// What products in the first-level cache reach in float32 at this moment, in the unit of
+/// ProductPeak: a mean over some milliseconds. Much less than the peak in registers where another
+/// thread uses the same core (products need more of it than multiply-adds alone), or where its
+/// clock is low. Throws as unmeasured_peaks().
 double present_float32_rate(const Device& device);
 
 }  // namespace fovea

@@ -122,7 +122,8 @@ std::string to_text(const experiment::Experiment& e, const Settings& settings, c
       experiment::bytes_text(r.peak_bytes), r.allocations_per_step);
   if (settings.peaks) {
     text += fmt::format(
-        "\n{}\nbetween the steps, registers gave {:.0f} % of their peak in float32\n\n{}",
+        "\n{}\nbetween the steps, products in the cache reached {:.0f} % of the peak in "
+        "registers\n\n{}",
         experiment::to_text(*settings.peaks), 100 * r.present_share,
         experiment::limits_text(r.profile));
   } else if (!r.profile.empty()) {

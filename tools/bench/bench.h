@@ -43,7 +43,7 @@ struct Result {
   double user_ms_per_step = 0;       // of the processor, outside of the kernel; mean
   double loss = 0;                   // of the first step, before any update
   double allocations_per_step = 0;
-  double present_share = 0;  // of the peak in registers that these gave between the steps
+  double present_share = 0;  // of registers' peak that products in the cache reached between steps
   std::vector<experiment::ProfileRow> profile;  // largest share first
   std::string backend;
 

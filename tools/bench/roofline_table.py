@@ -114,7 +114,7 @@ def main():
     titles = {case.name: case.title for case in cases}
     asked = [row for row in rows if row["case"] in titles and row["precision"] in args.precision
              and row["threads"] == args.threads and row["program"] == program]
-    print("| case | precision | step, ms | limit, ms | share of the limit | registers gave | most lost, ms |\n"
+    print("| case | precision | step, ms | limit, ms | share of the limit | products gave | most lost, ms |\n"
           "|---|---|---:|---:|---:|---:|---|")
     for row in asked:
         print(case_line(titles[row["case"]], row))
