@@ -19,24 +19,6 @@
 namespace fovea::cpu {
 namespace {
 
-// Weights of the convolution that takes dy to dx: channels swapped inside a group, taps reversed.
-template <class T>
-Tensor reversed_weight(const ConvGeometry& g, const Tensor& weight) {
-  const Tensor result = Tensor::empty_like(weight);
-  const std::int64_t taps = g.taps();
-  const T* from = weight.data<T>();
-  T* to = result.data<T>();
-  for (std::int64_t group = 0; group < g.groups; ++group) {
-    for (std::int64_t o = 0; o < g.c_out; ++o) {
-      for (std::int64_t i = 0; i < g.c_in; ++i) {
-        const T* kernel = from + ((group * g.c_out + o) * g.c_in + i) * taps;
-        std::reverse_copy(kernel, kernel + taps, to + ((group * g.c_in + i) * g.c_out + o) * taps);
-      }
-    }
-  }
-  return result;
-}
-
 // Columns of a tile, of a column's bytes.
 std::int64_t tile_width(std::int64_t columns, std::int64_t column_bytes) {
   constexpr std::int64_t kCacheBytes = 1 << 19;
@@ -165,8 +147,6 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
       const Tensor wide = Tensor::empty(dx.shape(), kDTypeOf<C>, dx.device());
       conv_backward_data(args, weight, widened(*this, dy), wide);
       cast(wide, dx);
-    } else if (g.unit_stride() && 8 * g.c_in > g.c_out) {
-      lines_forward<S>(pool_, reversed(g), dy, reversed_weight<S>(g, weight), nullptr, dx);
     } else if (lines_reach_all(g) && 8 * g.c_in > g.c_out) {
       lines_backward_data<S>(pool_, g, weight, dy, dx);
     } else {

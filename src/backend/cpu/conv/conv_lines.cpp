@@ -1,8 +1,8 @@
 // The input of a block of the output is copied with room for all taps (tap_layout.h), so that it is
 // read where it lies, once for every tap, and no matrix of patches is made. Register tiles of
-// output channels and positions; positions are lanes. The gradient of x of a strided convolution is
-// the same for each remainder of a place by the strides, with the taps that reach it; results of
-// the remainders are then put together. A sum has kPanelDepth terms at most before it is added to
+// output channels and positions; positions are lanes. The gradient of x is the same over dy, for
+// each remainder of a place by the strides with the taps that reach it; results of the remainders
+// are then put together. A sum has kPanelDepth terms at most before it is added to
 // others, in their order.
 #include "backend/cpu/conv/conv_lines.h"
 
@@ -111,16 +111,13 @@ class PackedWeight {
   Tensor memory_;
 };
 
-// The most positions of a block, whose input has so many elements for each, and so many results.
-std::int64_t most_positions(std::int64_t copied, std::int64_t results) {
+// The most positions of a block, each with `results` results of a channel.
+std::int64_t most_positions(const ConvGeometry& g, const Terms& terms, std::int64_t results) {
   constexpr std::int64_t kLeast = 64, kMost = 1024;
-  return std::clamp(std::min(kCopyElements / copied, kResults / results), kLeast, kMost);
-}
-
-std::int64_t most_positions(const ConvGeometry& g, const Terms& terms) {
   std::int64_t copied = terms.most_channels();
   for (std::size_t axis = 0; axis < 3; ++axis) copied *= std::min(g.stride[axis], g.reach(axis));
-  return most_positions(copied, g.c_out);
+  return std::clamp(std::min(kCopyElements / copied, kResults / (g.c_out * results)), kLeast,
+                    kMost);
 }
 
 // Where there are few pieces, output channels are divided too, and copies made more than once.
@@ -213,43 +210,49 @@ class TapSums {
   std::vector<TapSet<T>> sets_;
 };
 
-std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
-  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
-  std::iota(taps.begin(), taps.end(), std::int64_t{0});
-  return taps;
-}
-
+// A convolution g whose results are the places of one remainder by `stride`, for all remainders: a
+// set of taps for each, in order. `terms`: those of a set.
 template <class T>
-class Forward {
+class RemainderConvs {
  public:
-  Forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
-          const T* bias, const Tensor& y)
+  RemainderConvs(const ConvGeometry& g, const Axes& stride, const Axes& places, const Terms& terms,
+                 const Tensor& x)
       : g_(g),
-        terms_(g.c_in, g.taps(), g.taps()),
-        layout_(TapLayout::of<T>(g, TapLayout::Lines::kVectors, most_positions(g, terms_))),
-        sums_(g, layout_, x),
-        bias_(bias),
-        y_(y.data<T>()) {
-    sums_.add({terms_, terms_.distances(layout_, all_taps(g)),
-               PackedWeight<T>(pool, g, terms_, sums_.channels(), weight)});
-    sums_.run(pool, layout_.result_size(), y,
+        stride_(stride),
+        places_(places),
+        layout_(TapLayout::of<T>(
+            g, count() == 1 ? TapLayout::Lines::kVectors : TapLayout::Lines::kApart,
+            most_positions(g, terms, count()))),
+        sums_(g, layout_, x) {}
+
+  /// `taps`: their numbers in the kernel of g; a row of the weight has those of every channel.
+  void add(ThreadPool& pool, const Terms& terms, const std::vector<std::int64_t>& taps,
+           const Tensor& weight) {
+    sums_.add({terms, terms.distances(layout_, taps),
+               PackedWeight<T>(pool, g_, terms, sums_.channels(), weight)});
+  }
+
+  /// bias may be null.
+  void run(ThreadPool& pool, const T* bias, const Tensor& y) const {
+    const std::int64_t size = product(places_);
+    const bool at_once = layout_.lines_are_rows();
+    sums_.run(pool, count() * layout_.result_size(), y,
               [&](const ConvBlock& block, std::int64_t group, std::int64_t first,
-                  std::int64_t channels, T* copy) { run(block, group, first, channels, copy); });
+                  std::int64_t channels, T* copy) {
+                const std::int64_t plane = (block.item * g_.groups + group) * g_.c_out + first;
+                T* to = y.data<T>() + plane * size;
+                T* result = at_once ? to + layout_.place(block.begin) : copy + sums_.copy_size();
+                const std::int64_t ld = at_once ? size : layout_.result_size();
+                if (bias != nullptr)
+                  begin(block, bias + group * g_.c_out + first, channels, result, ld);
+                sums_.sum(block, group, first, channels, bias != nullptr, copy, result, ld,
+                          channels * ld);
+                if (!at_once) layout_.put(block, result, channels, stride_, places_, to);
+              });
   }
 
  private:
-  void run(const ConvBlock& block, std::int64_t group, std::int64_t first, std::int64_t channels,
-           T* copy) const {
-    const std::int64_t size = g_.out_size();
-    const std::int64_t plane = (block.item * g_.groups + group) * g_.c_out + first;
-    T* y = y_ + plane * size;
-    const bool at_once = layout_.lines_are_rows();
-    T* result = at_once ? y + layout_.place(block.begin) : copy + sums_.copy_size();
-    const std::int64_t ldy = at_once ? size : layout_.result_size();
-    if (bias_ != nullptr) begin(block, bias_ + group * g_.c_out + first, channels, result, ldy);
-    sums_.sum(block, group, first, channels, bias_ != nullptr, copy, result, ldy, 0);
-    if (!at_once) layout_.put(block, result, channels, {1, 1, 1}, g_.out, y);
-  }
+  std::int64_t count() const { return product(stride_); }
 
   // Results begin with the bias.
   void begin(const ConvBlock& block, const T* bias, std::int64_t channels, T* result,
@@ -262,11 +265,9 @@ class Forward {
   }
 
   const ConvGeometry& g_;
-  Terms terms_;
+  Axes stride_, places_;
   TapLayout layout_;
   TapSums<T> sums_;
-  const T* bias_;
-  T* y_;
 };
 
 // Taps along one axis that reach places of one remainder by the stride: position i of the remainder
@@ -331,97 +332,76 @@ ConvGeometry over_outputs(const ConvGeometry& g, const Remainders& remainders) {
   return r;
 }
 
+// The same along all axes: taps of the kernel of g, and those of r that stand for their shifts.
+Reaching along_all(const ConvGeometry& g, const ConvGeometry& r, const Reaching& d,
+                   const Reaching& h, const Reaching& w) {
+  Reaching all;
+  for (std::size_t i = 0; i < d.taps.size(); ++i) {
+    for (std::size_t j = 0; j < h.taps.size(); ++j) {
+      for (std::size_t k = 0; k < w.taps.size(); ++k) {
+        all.taps.push_back((d.taps[i] * g.kernel[1] + h.taps[j]) * g.kernel[2] + w.taps[k]);
+        all.shifts.push_back(
+            ((d.shifts[i] + r.padding[0]) * r.kernel[1] + h.shifts[j] + r.padding[1]) *
+                r.kernel[2] +
+            w.shifts[k] + r.padding[2]);
+      }
+    }
+  }
+  return all;
+}
+
+// The given taps of a weight: rows of the inputs' channels, of each output channel its taps.
 template <class T>
-class StridedGradient {
- public:
-  StridedGradient(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight, const Tensor& dy,
-                  const Tensor& dx)
-      : g_(g),
-        remainders_(g),
-        r_(over_outputs(g, remainders_)),
-        layout_(TapLayout::of<T>(
-            r_, TapLayout::Lines::kApart,
-            most_positions(std::min(g.c_out, kPanelDepth / remainders_.most_taps()),
-                           g.c_in * product(g.stride)))),
-        sums_(r_, layout_, dy),
-        dx_(dx.data<T>()) {
-    for (const Reaching& d : remainders_[0]) {
-      for (const Reaching& h : remainders_[1]) {
-        for (const Reaching& w : remainders_[2]) add(pool, weight, d, h, w);
-      }
+Tensor turned_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
+                     const std::vector<std::int64_t>& taps) {
+  const std::int64_t all = g.taps(), row = g.c_out * std::ssize(taps);
+  const Tensor result = scratch<T>(g.groups * g.c_in * row, weight);
+  pool.run(g.groups * g.c_in, [&](std::int64_t i) {
+    const std::int64_t group = i / g.c_in, channel = i % g.c_in;
+    T* to = result.data<T>() + i * row;
+    for (std::int64_t o = 0; o < g.c_out; ++o) {
+      const T* from = weight.data<T>() + ((group * g.c_out + o) * g.c_in + channel) * all;
+      for (const std::int64_t tap : taps) *to++ = from[tap];
     }
-    sums_.run(pool, product(g.stride) * layout_.result_size(), dx,
-              [&](const ConvBlock& block, std::int64_t group, std::int64_t first,
-                  std::int64_t channels, T* copy) {
-                T* result = copy + sums_.copy_size();
-                const std::int64_t ld = layout_.result_size(), apart = channels * ld;
-                sums_.sum(block, group, first, channels, false, copy, result, ld, apart);
-                const std::int64_t plane = (block.item * g_.groups + group) * g_.c_in + first;
-                layout_.put(block, result, channels, g_.stride, g_.in, dx_ + plane * g_.in_size());
-              });
-  }
-
- private:
-  void add(ThreadPool& pool, const Tensor& weight, const Reaching& d, const Reaching& h,
-           const Reaching& w) {
-    std::vector<std::int64_t> taps, shifts;
-    for (std::size_t i = 0; i < d.taps.size(); ++i) {
-      for (std::size_t j = 0; j < h.taps.size(); ++j) {
-        for (std::size_t k = 0; k < w.taps.size(); ++k) {
-          taps.push_back((d.taps[i] * g_.kernel[1] + h.taps[j]) * g_.kernel[2] + w.taps[k]);
-          shifts.push_back(
-              ((d.shifts[i] + r_.padding[0]) * r_.kernel[1] + h.shifts[j] + r_.padding[1]) *
-                  r_.kernel[2] +
-              w.shifts[k] + r_.padding[2]);
-        }
-      }
-    }
-    const Terms terms(g_.c_out, std::ssize(taps), remainders_.most_taps());
-    sums_.add({terms, terms.distances(layout_, shifts),
-               PackedWeight<T>(pool, r_, terms, sums_.channels(), of_taps(pool, weight, taps))});
-  }
-
-  // Rows of the inputs' channels, of each output channel the given taps.
-  Tensor of_taps(ThreadPool& pool, const Tensor& weight,
-                 const std::vector<std::int64_t>& taps) const {
-    const std::int64_t all = g_.taps(), row = g_.c_out * std::ssize(taps);
-    const Tensor result = scratch<T>(g_.groups * g_.c_in * row, weight);
-    pool.run(g_.groups * g_.c_in, [&](std::int64_t i) {
-      const std::int64_t group = i / g_.c_in, channel = i % g_.c_in;
-      T* to = result.data<T>() + i * row;
-      for (std::int64_t o = 0; o < g_.c_out; ++o) {
-        const T* from = weight.data<T>() + ((group * g_.c_out + o) * g_.c_in + channel) * all;
-        for (const std::int64_t tap : taps) *to++ = from[tap];
-      }
-    });
-    return result;
-  }
-
-  const ConvGeometry& g_;
-  Remainders remainders_;
-  ConvGeometry r_;
-  TapLayout layout_;
-  TapSums<T> sums_;
-  T* dx_;
-};
+  });
+  return result;
+}
 
 }  // namespace
 
 template <class T>
 void lines_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
                    const T* bias, const Tensor& y) {
-  Forward<T>(pool, g, x, weight, bias, y);
+  const Terms terms(g.c_in, g.taps(), g.taps());
+  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
+  std::iota(taps.begin(), taps.end(), std::int64_t{0});
+  RemainderConvs<T> convs(g, {1, 1, 1}, g.out, terms, x);
+  convs.add(pool, terms, taps, weight);
+  convs.run(pool, bias, y);
 }
 
 bool lines_reach_all(const ConvGeometry& g) {
   const std::int64_t taps = Remainders(g).most_taps();
-  return taps > 1 && taps <= kPanelDepth;
+  return g.unit_stride() || (taps > 1 && taps <= kPanelDepth);
 }
 
 template <class T>
 void lines_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                          const Tensor& dy, const Tensor& dx) {
-  StridedGradient<T>(pool, g, weight, dy, dx);
+  const Remainders remainders(g);
+  const std::int64_t most = remainders.most_taps();
+  const ConvGeometry r = over_outputs(g, remainders);
+  RemainderConvs<T> convs(r, g.stride, g.in, {g.c_out, most, most}, dy);
+  for (const Reaching& d : remainders[0]) {
+    for (const Reaching& h : remainders[1]) {
+      for (const Reaching& w : remainders[2]) {
+        const Reaching of = along_all(g, r, d, h, w);
+        convs.add(pool, {g.c_out, std::ssize(of.taps), most}, of.shifts,
+                  turned_weight<T>(pool, g, weight, of.taps));
+      }
+    }
+  }
+  convs.run(pool, nullptr, dx);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                     \

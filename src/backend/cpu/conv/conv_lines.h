@@ -11,7 +11,8 @@ template <class T>
 void lines_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
                    const T* bias, const Tensor& y);
 /// The gradient of x: each remainder of a place by the strides has a convolution of its own over
-/// dy. Only where lines_reach_all(): every remainder is reached by a tap, and some by several.
+/// dy. Only where lines_reach_all(): strides are 1, or every remainder is reached by a tap, and
+/// some by several.
 bool lines_reach_all(const ConvGeometry& g);
 template <class T>
 void lines_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
