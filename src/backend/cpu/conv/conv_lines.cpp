@@ -2,8 +2,8 @@
 // read where it lies, once for every tap, and no matrix of patches is made. Register tiles of
 // output channels and positions; positions are lanes. The gradient of x is the same over dy, for
 // each remainder of a place by the strides with the taps that reach it; results of the remainders
-// are then put together. A sum has kPanelDepth terms at most before it is added to
-// others, in their order.
+// are then put together. A sum has kPanelDepth terms at most before it is added to others, in their
+// order.
 #include "backend/cpu/conv/conv_lines.h"
 
 #include <algorithm>

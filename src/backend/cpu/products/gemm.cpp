@@ -219,7 +219,7 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
   }
 }
 
-// What sums over the rows of dy is there when they are packed.
+// Sums for the bias are made of dy as it has been packed for the weight.
 void CpuBackend::linear_backward_weight(const Tensor& x, const Tensor& dy, const Tensor& dweight,
                                         const Tensor& dbias) const {
   const GemmArgs args = composed::weight_gradient(x, dy);
