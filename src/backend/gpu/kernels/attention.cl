@@ -7,6 +7,7 @@
 #include "walk.h"
 #include "group.h"
 #include "warp_tile.h"
+#include "tile_rows.h"
 #include "attention_tile.h"
 
 // result += one map's, (rows, channels). Writes the log-sum-exp, and what the map alone gives unless
@@ -104,7 +105,7 @@ KERNEL attention(ATTENTION_INPUTS, TENSOR(Stored, out), TENSOR(Real, lse),
   LOCAL Stored own_staged[OWN_STAGED];
   LOCAL Stored met_staged[MET_STAGED];
   LOCAL Stored map[MAP_STAGED];
-  LOCAL Real part[ROWS * PART_STRIDE];
+  LOCAL Real part[ROW_PARTS];
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const RowBlock block = block_of(&s, s.queries);

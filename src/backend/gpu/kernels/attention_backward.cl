@@ -8,6 +8,7 @@
 #include "walk.h"
 #include "group.h"
 #include "warp_tile.h"
+#include "tile_rows.h"
 #include "attention_tile.h"
 
 // P of a score that may not be.
@@ -71,7 +72,7 @@ KERNEL attention_row_sums(GRADIENT_INPUTS, TENSOR(Real, sums), TENSOR(Stored, dc
   OPEN(Real, sums);
   LOCAL Stored queries_staged[OWN_STAGED];
   LOCAL Stored upstream_staged[OWN_STAGED];
-  LOCAL Real part[ROWS * PART_STRIDE];
+  LOCAL Real part[ROW_PARTS];
   OPEN_BLOCK(s.queries, query_token);
   const int end = keys_before(&s, block.first + ROWS);
   stage_own(upstream_staged, &upstream, own_tokens);

@@ -17,7 +17,6 @@
 #define OWN_STAGED (ROWS * OWN_STRIDE)
 #define MET_STAGED (DEEP * DEEP_STRIDE)
 #define MAP_STAGED (ROWS * MAP_STRIDE)
-#define PART_STRIDE (LANES_OF_ROW + 1)
 
 // In place of the number of a token.
 #define PADDING (-1)  // has the padding's channels
@@ -200,8 +199,6 @@ FUNCTION void stage(SHARED Stored* to, int stride, const Head* head, SHARED cons
   }
 }
 
-FUNCTION int fewer(int a, int b) { return a < b ? a : b; }
-
 // Heads have more channels than a slice only where SLICE is less than ATTENTION_WIDTH.
 #define IN_SLICES(dim) (SLICE < ATTENTION_WIDTH && (dim) > SLICE)
 
@@ -253,37 +250,9 @@ FUNCTION void add_map_product(SHARED const Stored* map, SHARED Stored* met_stage
   }
 }
 
-// Each row's values of its eight lanes joined, known to all of them: two rows a lane. `part`: ROWS *
-// PART_STRIDE places, which must not be in use.
-FUNCTION void join_rows(Int32 op, SHARED Real* part, Real* values) {
-  for (int i = 0; i < 2; ++i) part[TILE_ROW(2 * i) * PART_STRIDE + LANE_OF_ROW] = values[i];
-  SYNCHRONIZE;
-  for (int i = 0; i < 2; ++i) {
-    SHARED const Real* row = part + TILE_ROW(2 * i) * PART_STRIDE;
-    values[i] = row[0];
-    for (int lane = 1; lane < LANES_OF_ROW; ++lane) values[i] = join(op, values[i], row[lane]);
-  }
-}
-
-// To, or added to, the tokens' rows of a head; `dim` channels of it. (A row after the other: all at once
-// take more registers.)
+// To, or added to, the tokens' rows of a head; `dim` channels of it.
 FUNCTION void put_sums(Real (*sums)[SQUARE_SUMS], Real factor, int add, GLOBAL Stored* y,
                        const HeadWalk* walk, const RowBlock* block, int dim, const int* tokens) {
-  GLOBAL Stored* head = y + head_start(walk, block->item, block->head);
-  const int channels = dim - FIRST_COLUMN;
-  UNROLLED
-  for (int i = 0; i < 2; ++i) {
-    if (tokens[i] < 0) continue;
-    GLOBAL Stored* row = head + tokens[i] * walk->token + FIRST_COLUMN;
-    UNROLLED
-    for (int j = 0; j < HEAD_SQUARES; ++j) {
-      UNROLLED
-      for (int e = 0; e < SQUARE_SUMS; ++e) {
-        const int channel = COLUMNS_AWAY(j, e);
-        if (IS_LOWER(e) != i || channel >= channels) continue;
-        const Real value = sums[j][e] * factor;
-        store(row, channel, add ? load(row, channel) + value : value);
-      }
-    }
-  }
+  put_rows(HEAD_SQUARES, sums, factor, add, y + head_start(walk, block->item, block->head),
+           walk->token, dim, tokens);
 }

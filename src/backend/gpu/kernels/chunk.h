@@ -51,31 +51,43 @@ FUNCTION void load_chunk(GLOBAL const Stored* x, Index i, int at_once, Real* to)
 #endif
 }
 
-FUNCTION void store_chunk(GLOBAL Stored* y, Index i, int at_once, const Real* of) {
-  if (at_once == 1) {
-    store(y, i, of[0]);
-    return;
-  }
+// CHUNK elements as they are stored.
 #if defined(DTYPE_bfloat16)
-  uint4 chunk;
+typedef uint4 Chunk;
+FUNCTION Chunk chunk_of(const Real* of) {
+  Chunk chunk;
   chunk.x = narrowed(of);
   chunk.y = narrowed(of + 2);
   chunk.z = narrowed(of + 4);
   chunk.w = narrowed(of + 6);
-  *(GLOBAL uint4*)(y + i) = chunk;
+  return chunk;
+}
 #elif defined(DTYPE_float64)
-  double2 chunk;
+typedef double2 Chunk;
+FUNCTION Chunk chunk_of(const Real* of) {
+  Chunk chunk;
   chunk.x = of[0];
   chunk.y = of[1];
-  *(GLOBAL double2*)(y + i) = chunk;
+  return chunk;
+}
 #else
-  float4 chunk;
+typedef float4 Chunk;
+FUNCTION Chunk chunk_of(const Real* of) {
+  Chunk chunk;
   chunk.x = of[0];
   chunk.y = of[1];
   chunk.z = of[2];
   chunk.w = of[3];
-  *(GLOBAL float4*)(y + i) = chunk;
+  return chunk;
+}
 #endif
+
+FUNCTION void store_chunk(GLOBAL Stored* y, Index i, int at_once, const Real* of) {
+  if (at_once == 1) {
+    store(y, i, of[0]);
+  } else {
+    *(GLOBAL Chunk*)(y + i) = chunk_of(of);
+  }
 }
 
 // Parameters of as many columns.

@@ -25,6 +25,9 @@
 // Eight lanes have a row's sums; this is which.
 #define LANES_OF_ROW 8
 #define LANE_OF_ROW (PLACE / WARP % 2 * 4 + LANE % 4)
+// And of a column, with two rows each.
+#define LANES_OF_COLUMN 32
+#define LANE_OF_COLUMN (PLACE / (2 * WARP) * 8 + LANE / 4)
 
 // Rows are a chunk further apart than they are long, so that neighbouring ones lie in other banks.
 #define PADDED(n) ((n) + CHUNK)
@@ -60,9 +63,14 @@ FUNCTION void clear_squares(int squares, Real (*sums)[SQUARE_SUMS]) {
 
 // Lane l of the four 8 x 8 matrices that make a 16 x 16 one points at row l % 8 of matrix l / 8.
 // They follow each other as the fragments of mma do: of the left operand down first, of the right
-// one along the depth first.
-FUNCTION void left_fragment(SHARED const Stored* left, int stride, Word* fragment) {
-  load_matrices(left + (TILE_TOP + LANE % SQUARE) * stride + LANE / SQUARE * 8, fragment);
+// one along the depth first. transposed: left is (depth, 64).
+FUNCTION void left_fragment(SHARED const Stored* left, int stride, int transposed, int k,
+                            Word* fragment) {
+  if (transposed)
+    load_transposed_matrices(
+        left + (k + LANE / SQUARE * 8 + LANE % 8) * stride + TILE_TOP + LANE / 8 % 2 * 8, fragment);
+  else
+    load_matrices(left + (TILE_TOP + LANE % SQUARE) * stride + k + LANE / SQUARE * 8, fragment);
 }
 
 // sums += left right^T. left: (64, depth), right: (columns, depth); a warp leaves out its squares from
@@ -72,7 +80,7 @@ FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
                                   int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
   for (int k = 0; k < depth; k += DEPTH_STEP) {
     Word a[4], b[4];
-    left_fragment(left + k, left_stride, a);
+    left_fragment(left, left_stride, 0, k, a);
     for (int j = 0; j < squares; ++j) {
       const int column = j * SQUARE_STEP + TILE_SIDE;
       if (column >= columns) continue;
@@ -85,13 +93,13 @@ FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
   }
 }
 
-// sums += left right. right: (depth, columns).
-FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
-                                     SHARED const Stored* right, int right_stride, int depth,
-                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+// sums += left right, or left^T right. right: (depth, columns).
+FUNCTION void add_product_with(SHARED const Stored* left, int left_stride, int transposed,
+                               SHARED const Stored* right, int right_stride, int depth,
+                               int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
   for (int k = 0; k < depth; k += DEPTH_STEP) {
     Word a[4], b[4];
-    left_fragment(left + k, left_stride, a);
+    left_fragment(left, left_stride, transposed, k, a);
     for (int j = 0; j < squares; ++j) {
       const int column = j * SQUARE_STEP + TILE_SIDE;
       if (column >= columns) continue;
@@ -105,22 +113,23 @@ FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
 
 #elif defined(TENSOR_CORES) && defined(ALLOW_TF32)
 
-// Fragments of mma.m16n8k8: a lane has rows LANE / 4 and columns LANE % 4 of both operands.
-FUNCTION void left_fragment(SHARED const Stored* left, int stride, Word* fragment) {
-  SHARED const Stored* at = left + (TILE_TOP + LANE / 4) * stride + LANE % 4;
+// Fragments of mma.m16n8k8: a lane has rows LANE / 4 and columns LANE % 4 of both operands. An operand's
+// element at k of the depth and row, or column, i is k * step + i * stride elements from its first.
+FUNCTION void left_fragment(SHARED const Stored* left, int step, int stride, int k,
+                            Word* fragment) {
+  SHARED const Stored* at = left + (k + LANE % 4) * step + (TILE_TOP + LANE / 4) * stride;
   fragment[0] = tf32_of_float(at[0]);
   fragment[1] = tf32_of_float(at[8 * stride]);
-  fragment[2] = tf32_of_float(at[4]);
-  fragment[3] = tf32_of_float(at[8 * stride + 4]);
+  fragment[2] = tf32_of_float(at[4 * step]);
+  fragment[3] = tf32_of_float(at[8 * stride + 4 * step]);
 }
 
-// The right operand's element (k, column) is k * step + column * stride elements from its first.
-FUNCTION void add_product_of(SHARED const Stored* left, int left_stride, SHARED const Stored* right,
-                             int step, int stride, int depth, int columns, int squares,
-                             Real (*sums)[SQUARE_SUMS]) {
+FUNCTION void add_product_of(SHARED const Stored* left, int left_step, int left_stride,
+                             SHARED const Stored* right, int step, int stride, int depth,
+                             int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
   for (int k = 0; k < depth; k += 8) {
     Word a[4];
-    left_fragment(left + k, left_stride, a);
+    left_fragment(left, left_step, left_stride, k, a);
     for (int j = 0; j < squares; ++j) {
       const int column = j * SQUARE_STEP + TILE_SIDE;
       if (column >= columns) continue;
@@ -135,18 +144,20 @@ FUNCTION void add_product_of(SHARED const Stored* left, int left_stride, SHARED 
 FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
                                   SHARED const Stored* right, int right_stride, int depth,
                                   int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
-  add_product_of(left, left_stride, right, 1, right_stride, depth, columns, squares, sums);
+  add_product_of(left, 1, left_stride, right, 1, right_stride, depth, columns, squares, sums);
 }
-FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
-                                     SHARED const Stored* right, int right_stride, int depth,
-                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
-  add_product_of(left, left_stride, right, right_stride, 1, depth, columns, squares, sums);
+FUNCTION void add_product_with(SHARED const Stored* left, int left_stride, int transposed,
+                               SHARED const Stored* right, int right_stride, int depth,
+                               int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  add_product_of(left, transposed ? left_stride : 1, transposed ? 1 : left_stride, right,
+                 right_stride, 1, depth, columns, squares, sums);
 }
 
 #else
 
-// CHUNK elements, and two, at once.
+// CHUNK elements, two, and one, at once.
 #if defined(DTYPE_bfloat16)
+FUNCTION Real read_one(SHARED const Stored* from) { return float_of_bfloat16(*from); }
 FUNCTION void read_chunk(SHARED const Stored* from, Real* to) {
   const uint4 words = *(SHARED const uint4*)from;
   widen(words.x, to);
@@ -157,7 +168,9 @@ FUNCTION void read_chunk(SHARED const Stored* from, Real* to) {
 FUNCTION void read_pair(SHARED const Stored* from, Real* to) {
   widen(*(SHARED const Word*)from, to);
 }
-#elif defined(DTYPE_float64)
+#else
+FUNCTION Real read_one(SHARED const Stored* from) { return *from; }
+#if defined(DTYPE_float64)
 FUNCTION void read_pair(SHARED const Stored* from, Real* to) {
   const double2 pair = *(SHARED const double2*)from;
   to[0] = pair.x;
@@ -178,6 +191,7 @@ FUNCTION void read_pair(SHARED const Stored* from, Real* to) {
   to[1] = pair.y;
 }
 #endif
+#endif
 
 FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
                                   SHARED const Stored* right, int right_stride, int depth,
@@ -196,12 +210,19 @@ FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
   }
 }
 
-FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
-                                     SHARED const Stored* right, int right_stride, int depth,
-                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+FUNCTION void add_product_with(SHARED const Stored* left, int left_stride, int transposed,
+                               SHARED const Stored* right, int right_stride, int depth,
+                               int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
   for (int k = 0; k < depth; k += CHUNK) {
     Real u[2][CHUNK], w[4];
-    for (int i = 0; i < 2; ++i) read_chunk(left + TILE_ROW(2 * i) * left_stride + k, u[i]);
+    for (int i = 0; i < 2; ++i) {
+      if (transposed) {
+        for (int c = 0; c < CHUNK; ++c)
+          u[i][c] = read_one(left + (k + c) * left_stride + TILE_ROW(2 * i));
+      } else {
+        read_chunk(left + TILE_ROW(2 * i) * left_stride + k, u[i]);
+      }
+    }
     for (int j = 0; j < squares; ++j) {
       if (j * SQUARE_STEP + TILE_SIDE >= columns) continue;
       for (int c = 0; c < CHUNK; ++c) {
@@ -216,3 +237,16 @@ FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
 }
 
 #endif
+
+// sums += left right. left: (64, depth), right: (depth, columns).
+FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
+                                     SHARED const Stored* right, int right_stride, int depth,
+                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  add_product_with(left, left_stride, 0, right, right_stride, depth, columns, squares, sums);
+}
+// sums += left^T right. left: (depth, 64), right: (depth, columns).
+FUNCTION void add_transposed_product(SHARED const Stored* left, int left_stride,
+                                     SHARED const Stored* right, int right_stride, int depth,
+                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  add_product_with(left, left_stride, 1, right, right_stride, depth, columns, squares, sums);
+}
