@@ -74,6 +74,9 @@ TEST_CASE("emulated cuda: barriers that are taken out are missed", "[backend][fi
   const std::vector<bool> of_attention = missed(case_of("unit_attention", "plain"));
   CAPTURE(of_attention);
   CHECK(std::count(of_attention.begin(), of_attention.end(), true) >= 5);
+  const std::vector<bool> of_linear = missed(case_of("linear_attention", "causal"));
+  CAPTURE(of_linear);
+  CHECK(std::count(of_linear.begin(), of_linear.end(), true) >= 7);
 }
 
 TEST_CASE("emulated cuda: a shuffle that a lane does not reach fails", "[backend][fibers]") {

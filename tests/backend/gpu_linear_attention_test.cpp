@@ -1,5 +1,6 @@
 // Linear attention of graphics processors against the CPU's, where there is one.
 #include "backend/gpu/kernels/structs.h"
+#include "tests/backend/emulated_cuda.h"
 #include "tests/backend/gpu_cases.h"
 
 using namespace fovea;
@@ -208,6 +209,64 @@ std::vector<FusedCase> sized_linear_cases() {
 
 TEST_CASE("gpu linear attention: any size agrees with the CPU's", "[backend][gpu]") {
   compare_with_cpu(sized_linear_cases(), {DType::kFloat64, DType::kFloat32});
+}
+
+// Emulated: CUDA's text for the host.
+TEST_CASE("gpu linear attention: tensor cores agree with the CPU", "[backend][fibers]") {
+  std::vector<FusedCase> cases;
+  for (const LinearSized& a : {LinearSized{.name = "no whole blocks",
+                              .heads = 1,
+                              .queries = 70,
+                              .keys = 40,
+                              .dim = 24,
+                              .width = 40,
+                              .gate = true},
+                               LinearSized{.name = "wide",
+                               .heads = 1,
+                               .queries = 20,
+                               .keys = 20,
+                               .dim = 72,
+                               .width = 128,
+                               .norm = true,
+                               .add = true},
+                               LinearSized{.name = "two maps",
+                               .batch = 2,
+                               .heads = 1,
+                               .queries = 30,
+                               .keys = 30,
+                               .dim = 36,
+                               .width = 20,
+                               .two_maps = true,
+                               .masked = true,
+                               .norm = true},
+                               LinearSized{.name = "causal",
+                               .heads = 1,
+                               .queries = 70,
+                               .keys = 70,
+                               .dim = 40,
+                               .width = 16,
+                               .causal = true},
+                               LinearSized{.name = "causal, by magnitude",
+                               .heads = 1,
+                               .queries = 70,
+                               .keys = 70,
+                               .dim = 18,
+                               .magnitude = by_formula(),
+                               .causal = true,
+                               .rotated = true,
+                               .residual = true},
+                               LinearSized{.name = "by magnitude",
+                               .heads = 1,
+                               .queries = 40,
+                               .keys = 40,
+                               .dim = 32,
+                               .width = 32,
+                               .map = FeatureMap::kExp,
+                               .magnitude = by_formula()}}) {
+    cases.push_back(linear_case(a));
+  }
+  compare_with_cpu(cases, {DType::kFloat64, DType::kBFloat16}, emulated_cuda(false));
+  compare_with_cpu(cases, {DType::kFloat32}, emulated_cuda(true), 2e-3);
 }
 
 TEST_CASE("gpu linear attention: memory grows as the tokens do", "[backend][gpu]") {

@@ -119,8 +119,8 @@ struct GpuBackend::LinearCall {
   template <class... More>
   Tensor pieces(Kernel kernel, std::int64_t tokens, Int32 way, const LinearAttentionSums& to,
                 const More&... more) {
-    const std::int64_t tiles =
-        divide_up(depth(), LINEAR_TILE) * divide_up(shape.width, LINEAR_TILE);
+    const std::int64_t tiles = divide_up(shape.maps * LINEAR_DEPTH(shape.dim), PRODUCT_TILE) *
+                               divide_up(shape.width, PRODUCT_TILE);
     // As many pieces as fill a device, of some blocks each.
     constexpr std::int64_t kGroups = 512, kBlocks = 4;
     const std::int64_t all = divide_up(tokens, LINEAR_ROWS);

@@ -3,92 +3,123 @@
 #include "types.h"
 #include "operations.h"
 #include "walk.h"
+#include "group.h"
+#include "chunk.h"
+#include "warp_tile.h"
+#include "tile_rows.h"
 #include "linear_tile.h"
+#include "linear_products.h"
 #include "linear_results.h"
 
-#define LINEAR_TOKENS 32  // of a piece that are staged at a time
-#define LINEAR_LOADS (GROUP_SIZE / LINEAR_TILE)
-#define TILE_D(i) (DOWN + (i)*16)
-#define TILE_W(j) (ACROSS + (j)*16)
-#define LINEAR_EACH_TILE (LINEAR_TILE / 16)
+#define LINEAR_TOKENS LINEAR_SLICE  // of a piece that are staged at a time
+#define LINEAR_PIECE_STRIDE PADDED(PRODUCT_TILE)
+#define LINEAR_LOADS (GROUP_SIZE / (PRODUCT_TILE / CHUNK))  // of work items that stage one chunk of a row
 
-// Of a head, the sums over a piece of tokens of: left^T right, a square of LINEAR_TILE of it a group;
+#define LOCAL_OF_PIECES                                        \
+  LOCAL Stored left[LINEAR_TOKENS * LINEAR_PIECE_STRIDE];      \
+  LOCAL Stored right[LINEAR_TOKENS * LINEAR_PIECE_STRIDE];     \
+  LOCAL Real part[LINEAR_LOADS * PRODUCT_TILE]
+
+// Sums that work items have of their chunk of a tile's channels added up: channel PLACE's, for the first
+// PRODUCT_TILE work items.
+FUNCTION Real channel_total(SHARED Real* part, int loader, int column, const Real* sums) {
+  SYNCHRONIZE;
+  UNROLLED
+  for (int c = 0; c < CHUNK; ++c) part[loader * PRODUCT_TILE + column + c] = sums[c];
+  SYNCHRONIZE;
+  Real total = 0;
+  for (int other = 0; other < LINEAR_LOADS; ++other)
+    total += part[other * PRODUCT_TILE + PLACE % PRODUCT_TILE];
+  return total;
+}
+
+// Of a head, the sums over a piece of tokens of: left^T right, a square of PRODUCT_TILE of it a group;
 // the rows of the left; those of the right. `stats`, of gradients, has f for the products, dz for the
-// left and -g for the right; 0: all are 1.
+// left and -g for the right; 0: all are 1. Maps begin with a chunk in the square's rows (LINEAR_DEPTH).
 FUNCTION void linear_piece(const LinearShape* s, const LinearBlock* block, Index tokens,
                            const LinearRows* one, const LinearRows* two, const LinearRows* right_rows,
-                           GLOBAL const Real* stats, SHARED Real* left, SHARED Real* right,
-                           GLOBAL Real* partial) {
-  const Index depth = s->maps * s->dim;
-  const Index tiles = (s->width + LINEAR_TILE - 1) / LINEAR_TILE;
-  const Index all_tiles = (depth + LINEAR_TILE - 1) / LINEAR_TILE * tiles;
+                           GLOBAL const Real* stats, SHARED Stored* left, SHARED Stored* right,
+                           SHARED Real* part, GLOBAL Real* partial) {
+  const int depth = s->maps * s->dim;
+  const int map_depth = LINEAR_DEPTH(s->dim);
+  const Index tiles = TILES(s->width);
+  const Index all_tiles = TILES(s->maps * map_depth) * tiles;
   const Index piece = GROUP / all_tiles % s->pieces;
-  const int d = (int)(GROUP % all_tiles / tiles) * LINEAR_TILE;
-  const int w = (int)(GROUP % tiles) * LINEAR_TILE;
+  const int d = (int)(GROUP % all_tiles / tiles) * PRODUCT_TILE;
+  const int w = (int)(GROUP % tiles) * PRODUCT_TILE;
   const Index end = (piece + 1) * s->piece < tokens ? (piece + 1) * s->piece : tokens;
-  // What this work item stages: one column of each side.
-  const int column = PLACE % LINEAR_TILE;
-  const int second = s->maps == 2 && d + column >= s->dim;
-  const int channel = d + column - second * s->dim;
+  // What this work item stages: one chunk of each side.
+  const int loader = PLACE / (PRODUCT_TILE / CHUNK);
+  const int column = PLACE % (PRODUCT_TILE / CHUNK) * CHUNK;
+  const int second = s->maps == 2 && d + column >= map_depth;
+  const int channel = d + column - second * map_depth;
   LinearRows left_rows = *one;
   if (second) left_rows = *two;
-  Real sums[LINEAR_EACH_TILE][LINEAR_EACH_TILE];
-  for (int i = 0; i < LINEAR_EACH_TILE; ++i)
-    for (int j = 0; j < LINEAR_EACH_TILE; ++j) sums[i][j] = 0;
-  Real left_sum = 0, right_sum = 0;
+  const int left_at_once = rows_at_once(&left_rows);
+  const int right_at_once = rows_at_once(right_rows);
+  Real sums[PRODUCT_SQUARES][SQUARE_SUMS];
+  clear_squares(PRODUCT_SQUARES, sums);
+  Real left_sum[CHUNK], right_sum[CHUNK];
+  UNROLLED
+  for (int c = 0; c < CHUNK; ++c) left_sum[c] = right_sum[c] = 0;
+  ONE_BY_ONE
   for (Index first = piece * s->piece; first < end; first += LINEAR_TOKENS) {
-    for (int t = PLACE / LINEAR_TILE; t < LINEAR_TOKENS; t += LINEAR_LOADS) {
-      const Index row = first + t;
-      const int there = row < end;
+    ONE_BY_ONE
+    for (int t = loader; t < LINEAR_TOKENS; t += LINEAR_LOADS) {
+      const Index row = first + t < end ? first + t : tokens;  // none
       Real f = 1, dz = 1, level = 1;
-      if (stats && there) {
+      if (stats && row < tokens) {
         f = stats[row * LINEAR_STATS + second];
         level = stats[row * LINEAR_STATS + 2];
         dz = stats[row * LINEAR_STATS + 5 + second];
       }
-      const Real value = there ? linear_element(right_rows, row, w + column) : (Real)0;
-      const Real plain = there ? linear_plain(&left_rows, row, channel) : (Real)0;
-      const Real turned = left_rows.cosines && there ? linear_element(&left_rows, row, channel) : plain;
-      left[t * LINEAR_TILE + column] = f * turned;
-      right[t * LINEAR_TILE + column] = value;
-      left_sum += dz * plain;
-      right_sum += level * value;
+      Real x[CHUNK];
+      plain_chunk(right_rows, right_at_once, row, w + column, x);
+      UNROLLED
+      for (int c = 0; c < CHUNK; ++c) right_sum[c] += level * x[c];
+      stage_chunk(right + t * LINEAR_PIECE_STRIDE + column, x);
+      plain_chunk(&left_rows, left_at_once, row, channel, x);
+      UNROLLED
+      for (int c = 0; c < CHUNK; ++c) left_sum[c] += dz * x[c];
+      turn_chunk(&left_rows, row, channel, x);
+      UNROLLED
+      for (int c = 0; c < CHUNK; ++c) x[c] *= f;
+      stage_chunk(left + t * LINEAR_PIECE_STRIDE + column, x);
     }
     SYNCHRONIZE;
-    for (int t = 0; t < LINEAR_TOKENS; ++t) {
-      Real u[LINEAR_EACH_TILE];
-      for (int i = 0; i < LINEAR_EACH_TILE; ++i) u[i] = left[t * LINEAR_TILE + TILE_D(i)];
-      for (int j = 0; j < LINEAR_EACH_TILE; ++j) {
-        if (w + j * 16 >= s->width) continue;
-        const Real v = right[t * LINEAR_TILE + TILE_W(j)];
-        for (int i = 0; i < LINEAR_EACH_TILE; ++i) sums[i][j] += u[i] * v;
-      }
-    }
+    add_transposed_product(left, LINEAR_PIECE_STRIDE, right, LINEAR_PIECE_STRIDE, LINEAR_TOKENS,
+                           s->width - w, PRODUCT_SQUARES, sums);
     SYNCHRONIZE;
   }
   const Index size = depth * s->width + depth + s->width;
   GLOBAL Real* to = partial + (block->number * s->pieces + piece) * size;
-  for (int i = 0; i < LINEAR_EACH_TILE; ++i)
-    for (int j = 0; j < LINEAR_EACH_TILE; ++j)
-      if (d + TILE_D(i) < depth && w + TILE_W(j) < s->width)
-        to[(d + TILE_D(i)) * s->width + w + TILE_W(j)] = sums[i][j];
-  left[PLACE] = left_sum;
-  right[PLACE] = right_sum;
-  SYNCHRONIZE;
-  if (PLACE >= LINEAR_TILE) return;
-  for (int other = 1; other < LINEAR_LOADS; ++other) {
-    left_sum += left[other * LINEAR_TILE + PLACE];
-    right_sum += right[other * LINEAR_TILE + PLACE];
+  UNROLLED
+  for (int i = 0; i < 2; ++i) {
+    const int row = d + TILE_ROW(2 * i);
+    const int of_second = s->maps == 2 && row >= map_depth;
+    const int of_map = row - of_second * map_depth;
+    if (of_map >= s->dim) continue;
+    GLOBAL Real* to_row = to + (of_second * s->dim + of_map) * s->width;
+    UNROLLED
+    for (int j = 0; j < PRODUCT_SQUARES; ++j)
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e)
+        if (IS_LOWER(e) == i && w + TILE_COLUMN(j, e) < s->width)
+          to_row[w + TILE_COLUMN(j, e)] = sums[j][e];
   }
+  const Real left_total = channel_total(part, loader, column, left_sum);
+  const Real right_total = channel_total(part, loader, column, right_sum);
+  if (PLACE >= PRODUCT_TILE) return;
   to += depth * s->width;
-  if (w == 0 && d + PLACE < depth) to[d + PLACE] = left_sum;
-  if (d == 0 && w + PLACE < s->width) to[depth + w + PLACE] = right_sum;
+  const int of_second = s->maps == 2 && d + PLACE >= map_depth;
+  const int of_map = d + PLACE - of_second * map_depth;
+  if (w == 0 && of_map < s->dim) to[of_second * s->dim + of_map] = left_total;
+  if (d == 0 && w + PLACE < s->width) to[depth + w + PLACE] = right_total;
 }
 
 // The head whose piece a group sums.
 FUNCTION LinearBlock linear_piece_head(const LinearShape* s) {
-  const Index tiles = (s->maps * s->dim + LINEAR_TILE - 1) / LINEAR_TILE *
-                      ((s->width + LINEAR_TILE - 1) / LINEAR_TILE);
+  const Index tiles = TILES(s->maps * LINEAR_DEPTH(s->dim)) * TILES(s->width);
   return linear_head(s, GROUP / (tiles * s->pieces), 0);
 }
 
@@ -96,13 +127,12 @@ FUNCTION LinearBlock linear_piece_head(const LinearShape* s) {
 KERNEL linear_key_sums(LINEAR_INPUTS, TENSOR(Real, partial)) {
   OPEN_LINEAR_INPUTS;
   OPEN(Real, partial);
-  LOCAL Real left[LINEAR_TOKENS * LINEAR_TILE];
-  LOCAL Real right[LINEAR_TOKENS * LINEAR_TILE];
+  LOCAL_OF_PIECES;
   const LinearBlock block = linear_piece_head(&s);
   const LinearRows one = key_rows(&s, &in, &block, 0);
   const LinearRows two = key_rows(&s, &in, &block, s.maps - 1);
   const LinearRows values = value_rows(&s, &in, &block);
-  linear_piece(&s, &block, s.keys, &one, &two, &values, 0, left, right, partial);
+  linear_piece(&s, &block, s.keys, &one, &two, &values, 0, left, right, part, partial);
 }
 
 // The gradients of S (without its parameters), s and u (the same) of pieces of the queries.
@@ -111,14 +141,13 @@ KERNEL linear_query_sums(LINEAR_INPUTS, LINEAR_UPSTREAM, TENSOR(const Real, stat
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Real, partial);
-  LOCAL Real left[LINEAR_TOKENS * LINEAR_TILE];
-  LOCAL Real right[LINEAR_TOKENS * LINEAR_TILE];
+  LOCAL_OF_PIECES;
   const LinearBlock block = linear_piece_head(&s);
   const LinearRows one = query_rows(&s, &in, &block, 0);
   const LinearRows two = query_rows(&s, &in, &block, s.maps - 1);
   OPEN_LINEAR_UPSTREAM;
   linear_piece(&s, &block, s.queries, &one, &two, &upstream,
-               stats + block.number * s.queries * LINEAR_STATS, left, right, partial);
+               stats + block.number * s.queries * LINEAR_STATS, left, right, part, partial);
 }
 
 // The pieces of all heads added up, each sum by a work item; a piece becomes what lies before it where
@@ -194,8 +223,8 @@ KERNEL linear_running(LINEAR_INPUTS, LINEAR_UPSTREAM, TENSOR(const Real, stats),
 KERNEL linear_inner(LINEAR_INPUTS, LINEAR_UPSTREAM, Int32 back, TENSOR(Real, inner)) {
   OPEN_LINEAR_INPUTS;
   OPEN(Real, inner);
-  LOCAL Real staged[LINEAR_STAGED];
-  SHARED Real* right = staged + LINEAR_STEP * LINEAR_LEFT;
+  LOCAL Stored own_staged[LINEAR_LEFT_STAGED];
+  LOCAL Stored met_staged[LINEAR_LEFT_STAGED];
   const LinearBlock block = linear_block(&s, s.queries);
   OPEN_LINEAR_UPSTREAM;
   LinearRows own = upstream;
@@ -204,65 +233,67 @@ KERNEL linear_inner(LINEAR_INPUTS, LINEAR_UPSTREAM, Int32 back, TENSOR(Real, inn
     own = query_rows(&s, &in, &block, 0);
     met = key_rows(&s, &in, &block, 0);
   }
-  Real sum[LINEAR_EACH_ROW][LINEAR_EACH];
-  clear_rows(sum);
+  Real sums[LINEAR_ROWS / SQUARE_STEP][SQUARE_SUMS];
+  clear_squares(LINEAR_ROWS / SQUARE_STEP, sums);
   int first = 0;
   do {
-    UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-      const Index row = block.first + OWN_ROW(i);
-      staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] = linear_element(&own, row, first + ACROSS);
-      right[ACROSS * LINEAR_RIGHT + OWN_ROW(i)] = linear_element(&met, row, first + ACROSS);
-    }
+    const int depth = whole_steps(fewer(own.dim - first, LINEAR_SLICE));
+    stage_rows(own_staged, LINEAR_LEFT_STRIDE, &own, block.first, LINEAR_ROWS, first, depth);
+    stage_rows(met_staged, LINEAR_LEFT_STRIDE, &met, block.first, LINEAR_ROWS, first, depth);
     SYNCHRONIZE;
-    add_step_of(staged, right, LINEAR_ROWS, sum);
+    add_product_of_rows(own_staged, LINEAR_LEFT_STRIDE, met_staged, LINEAR_LEFT_STRIDE, depth,
+                        LINEAR_ROWS, LINEAR_ROWS / SQUARE_STEP, sums);
     SYNCHRONIZE;
-    first += LINEAR_STEP;
+    first += LINEAR_SLICE;
   } while (first < own.dim);
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block.first + OWN_ROW(i);
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block.first + TILE_ROW(2 * i);
+    if (row >= s.queries) continue;
+    GLOBAL Real* to = inner + (block.number * s.queries + row) * LINEAR_ROWS;
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      if (row >= s.queries || PAIRED(j) >= LINEAR_ROWS) continue;
-      inner[(block.number * s.queries + row) * LINEAR_ROWS + PAIRED(j)] =
-          PAIRED(j) <= OWN_ROW(i) ? sum[i][j] : (Real)0;
-    }
+    for (int j = 0; j < LINEAR_ROWS / SQUARE_STEP; ++j)
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e)
+        if (IS_LOWER(e) == i)
+          to[TILE_COLUMN(j, e)] = TILE_COLUMN(j, e) <= TILE_ROW(e) ? sums[j][e] : (Real)0;
   }
 }
 
-// Of every query z, and what its similarities and levels are multiplied by.
+// Of every query z, and what its similarities and levels are multiplied by. Eight work items share a row.
 KERNEL linear_weights(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(Real, stats)) {
   OPEN_LINEAR_INPUTS;
   OPEN(Real, stats);
-  LOCAL Real staged[LINEAR_STAGED];
+  LOCAL Real shared[GROUP_SIZE];
   const LinearBlock block = linear_block(&s, s.queries);
   OPEN_LINEAR_SUMS(stats);
   int map = 0;
   do {
     const LinearRows queries = query_rows(&s, &in, &block, map);
-    Real z[LINEAR_EACH_ROW];
-    UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-      const Index row = block.first + OWN_ROW(i);
-      z[i] = 0;
-      for (int channel = ACROSS; row < s.queries && channel < s.dim; channel += 16)
-        z[i] += linear_plain(&queries, row, channel) *
-                sums.keys[row * sums.key_step + map * s.dim + channel];
-    }
-    add_across(staged, z);
-    UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-      const Index row = block.first + OWN_ROW(i);
-      if (ACROSS != 0 || row >= s.queries) continue;
-      const Real seen = keys_seen(&s, &in, &block, row);
-      const Real c = similarity_scale(&s, &in, seen);
-      const Real sum = s.at_least_eps && c * z[i] < in.eps ? in.eps : c * z[i];
-      const Real inverse = 1 / (sum + in.eps);
-      GLOBAL Real* to = stats + (block.number * s.queries + row) * LINEAR_STATS;
-      to[map] = !s.by_magnitude ? inverse : s.by_beta ? c * (1 + inverse) : c;
-      to[2] = s.by_gamma ? -sum / seen : in.gamma ? (Real)-1 : (Real)0;
-      to[3 + map] = sum;
+    const int at_once = rows_at_once(&queries);
+    for (int at = PLACE / 8; at < LINEAR_ROWS; at += GROUP_SIZE / 8) {
+      const Index row = block.first + at;
+      GLOBAL const Real* keys = sums.keys + row * sums.key_step + map * s.dim;
+      Real z = 0;
+      for (int channel = PLACE % 8 * CHUNK; row < s.queries && channel < s.dim;
+           channel += 8 * CHUNK) {
+        Real x[CHUNK];
+        plain_chunk(&queries, at_once, row, channel, x);
+        UNROLLED
+        for (int c = 0; c < CHUNK; ++c)
+          if (channel + c < s.dim) z += x[c] * keys[channel + c];
+      }
+      z = team_sum(8, shared, z);
+      if (PLACE % 8 == 0 && row < s.queries) {
+        const Real seen = keys_seen(&s, &in, &block, row);
+        const Real c = similarity_scale(&s, &in, seen);
+        const Real sum = s.at_least_eps && c * z < in.eps ? in.eps : c * z;
+        const Real inverse = 1 / (sum + in.eps);
+        GLOBAL Real* to = stats + (block.number * s.queries + row) * LINEAR_STATS;
+        to[map] = !s.by_magnitude ? inverse : s.by_beta ? c * (1 + inverse) : c;
+        to[2] = s.by_gamma ? -sum / seen : in.gamma ? (Real)-1 : (Real)0;
+        to[3 + map] = sum;
+      }
     }
     ++map;
   } while (map < s.maps);
@@ -273,25 +304,30 @@ KERNEL linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, out);
-  LOCAL Real staged[LINEAR_STAGED];
+  LOCAL Stored staged[LINEAR_STAGED];
+  LOCAL Real part[ROW_PARTS];
   const LinearBlock block = linear_block(&s, s.queries);
   OPEN_LINEAR_SUMS(stats);
   OPEN_LINEAR_FINISH;
-  Real y[LINEAR_EACH_ROW][LINEAR_EACH];
-  Real rstd[LINEAR_EACH_ROW];
+  Real y[LINEAR_SQUARES][SQUARE_SUMS];
+  Real rstd[2];
   linear_results(&s, &in, &block, &sums, staged, y);
-  inverse_rms(&s, &finish, staged, y, rstd);
+  inverse_rms(&s, &finish, part, y, rstd);
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block.first + OWN_ROW(i);
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block.first + TILE_ROW(2 * i);
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      const int w = PAIRED(j);
-      if (row >= s.queries || w >= s.width) continue;
-      if (finish.weight) y[i][j] *= rstd[i] * finish.weight[w];
-      y[i][j] += residual_at(&s, &finish, row, w);
-      if (finish.gate) y[i][j] *= gate_value(s.gate_op, load(finish.gate, row * s.gate.token + w));
+    for (int j = 0; j < LINEAR_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int w = TILE_COLUMN(j, e);
+        if (IS_LOWER(e) != i || row >= s.queries || w >= s.width) continue;
+        if (finish.weight) y[j][e] *= rstd[i] * finish.weight[w];
+        y[j][e] += residual_at(&s, &finish, row, w);
+        if (finish.gate)
+          y[j][e] *= gate_value(s.gate_op, load(finish.gate, row * s.gate.token + w));
+      }
     }
   }
-  put_rows(y, 0, out, &s.out, &block, s.queries, s.width);
+  put_block(y, 0, out, &s.out, &block, s.queries, s.width);
 }

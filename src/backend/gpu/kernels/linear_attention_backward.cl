@@ -6,8 +6,17 @@
 #include "types.h"
 #include "operations.h"
 #include "walk.h"
+#include "group.h"
+#include "chunk.h"
+#include "warp_tile.h"
+#include "tile_rows.h"
 #include "linear_tile.h"
+#include "linear_products.h"
 #include "linear_results.h"
+
+// Sums of the columns of one square of every warp, each lane's: SQUARE_STEP columns.
+#define COLUMN_STRIDE (SQUARE_STEP + 1)
+#define COLUMN_PARTS (LANES_OF_COLUMN * COLUMN_STRIDE)  // more than ROW_PARTS
 
 // Writes dy, and the gradients of residual and gate; of the weight a row for each group.
 KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
@@ -17,7 +26,8 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Real, dweight);
-  LOCAL Real staged[LINEAR_STAGED];
+  LOCAL Stored staged[LINEAR_STAGED];
+  LOCAL Real part[COLUMN_PARTS];
   const LinearBlock block = linear_block(&s, s.queries);
   OPEN_LINEAR_SUMS(stats);
   OPEN_LINEAR_FINISH;
@@ -28,67 +38,89 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
   GLOBAL Stored* dresidual =
       dresidual_memory + dresidual_first + head_start(&s.residual, block.item, block.head);
   GLOBAL Stored* dgate = dgate_memory + dgate_first + head_start(&s.gate, block.item, block.head);
-  Real y[LINEAR_EACH_ROW][LINEAR_EACH];
-  Real through[LINEAR_EACH_ROW][LINEAR_EACH];
-  Real rstd[LINEAR_EACH_ROW], mean[LINEAR_EACH_ROW];
+  Real y[LINEAR_SQUARES][SQUARE_SUMS];
+  Real through[LINEAR_SQUARES][SQUARE_SUMS];
+  Real rstd[2], mean[2] = {0, 0};
   linear_results(&s, &in, &block, &sums, staged, y);
-  inverse_rms(&s, &finish, staged, y, rstd);
+  inverse_rms(&s, &finish, part, y, rstd);
 
   // y becomes the normed result, dout what goes through the gate, and on through the weight.
   UNROLLED
-  for (int j = 0; j < LINEAR_EACH; ++j) {
-    const int w = PAIRED(j);
-    const Real by = finish.weight && w < s.width ? finish.weight[w] : (Real)1;
-    Real with_normed = 0;
+  for (int i = 0; i < 2; ++i) {
+    NO_EARLIER;
+    const Index row = block.first + TILE_ROW(2 * i);
+    const int channels = row < s.queries ? s.width - FIRST_COLUMN : 0;
+    const Index of_out = row * s.out.token + FIRST_COLUMN;
+    const Index of_gate = row * s.gate.token + FIRST_COLUMN;
+    const Index of_residual = row * s.residual.token + FIRST_COLUMN;
     UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-      const Index row = block.first + OWN_ROW(i);
-      const int there = row < s.queries && w < s.width;
-      const Real upstream = there ? load(dout, row * s.out.token + w) : (Real)0;
-      const Real gate_is =
-          there && finish.gate ? load(finish.gate, row * s.gate.token + w) : (Real)1;
-      y[i][j] = there ? y[i][j] * rstd[i] : (Real)0;
-      through[i][j] = finish.gate ? upstream * gate_value(s.gate_op, gate_is) : upstream;
-      with_normed += through[i][j] * y[i][j];
-      if (there && IS_DEFINED(dresidual)) {
-        const Index at = row * s.residual.token + w;
-        store(dresidual, at, s.add ? load(dresidual, at) + through[i][j] : through[i][j]);
+    for (int j = 0; j < LINEAR_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int w = COLUMNS_AWAY(j, e);
+        if (IS_LOWER(e) != i) continue;
+        const int there = w < channels;
+        const Real upstream = there ? load(dout, of_out + w) : (Real)0;
+        const Real gate_is = there && finish.gate ? load(finish.gate, of_gate + w) : (Real)1;
+        y[j][e] = there ? y[j][e] * rstd[i] : (Real)0;
+        through[j][e] = finish.gate ? upstream * gate_value(s.gate_op, gate_is) : upstream;
+        if (there && IS_DEFINED(dresidual)) {
+          const Index at = of_residual + w;
+          store(dresidual, at, s.add ? load(dresidual, at) + through[j][e] : through[j][e]);
+        }
+        if (there && IS_DEFINED(dgate)) {
+          const Index at = of_gate + w;
+          const Real by = finish.weight ? finish.weight[FIRST_COLUMN + w] : (Real)1;
+          const Real d = upstream * gate_slope(s.gate_op, gate_is) *
+                         (y[j][e] * by + residual_at(&s, &finish, row, FIRST_COLUMN + w));
+          store(dgate, at, s.add ? load(dgate, at) + d : d);
+        }
       }
-      if (there && IS_DEFINED(dgate)) {
-        const Index at = row * s.gate.token + w;
-        const Real d = upstream * (y[i][j] * by + residual_at(&s, &finish, row, w)) *
-                       gate_slope(s.gate_op, gate_is);
-        store(dgate, at, s.add ? load(dgate, at) + d : d);
-      }
-      through[i][j] *= by;
     }
-    if (w < s.width) staged[DOWN * LINEAR_RIGHT + w] = with_normed;
   }
-  SYNCHRONIZE;
-  if (IS_DEFINED(dweight) && PLACE < s.width) {
-    Real sum = 0;
-    for (int r = 0; r < 16; ++r) sum += staged[r * LINEAR_RIGHT + PLACE];
-    dweight[GROUP * s.width + PLACE] = sum;
+  UNROLLED
+  for (int j = 0; j < LINEAR_SQUARES; ++j) {
+    // Of the square's columns the sums of two rows here.
+    UNROLLED
+    for (int e = 0; e < SQUARE_SUMS; ++e)
+      if (!IS_LOWER(e))
+        part[LANE_OF_COLUMN * COLUMN_STRIDE + TILE_COLUMN(0, e)] =
+            through[j][e] * y[j][e] + through[j][e ^ 2] * y[j][e ^ 2];
+    SYNCHRONIZE;
+    const int column = j * SQUARE_STEP + PLACE;
+    if (IS_DEFINED(dweight) && PLACE < SQUARE_STEP && column < s.width) {
+      Real sum = 0;
+      for (int lane = 0; lane < LANES_OF_COLUMN; ++lane) sum += part[lane * COLUMN_STRIDE + PLACE];
+      dweight[GROUP * s.width + column] = sum;
+    }
+    SYNCHRONIZE;
   }
-  SYNCHRONIZE;
 
   // dy = rstd (e - normed mean(e normed)).
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    mean[i] = 0;
+  for (int j = 0; j < LINEAR_SQUARES; ++j) {
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) mean[i] += through[i][j] * y[i][j];
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      if (finish.weight && TILE_COLUMN(j, e) < s.width)
+        through[j][e] *= finish.weight[TILE_COLUMN(j, e)];
+      mean[IS_LOWER(e)] += through[j][e] * y[j][e];
+    }
   }
-  add_across(staged, mean);
+  add_across(part, mean);
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block.first + OWN_ROW(i);
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block.first + TILE_ROW(2 * i);
+    const int channels = row < s.queries ? s.width - FIRST_COLUMN : 0;
+    GLOBAL Real* to = dy + row * s.out.token + FIRST_COLUMN;
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      if (row >= s.queries || PAIRED(j) >= s.width) continue;
-      Real d = through[i][j];
-      if (finish.weight) d = rstd[i] * (d - y[i][j] * (mean[i] / (Real)s.width));
-      dy[row * s.out.token + PAIRED(j)] = d;
+    for (int j = 0; j < LINEAR_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        if (IS_LOWER(e) != i || COLUMNS_AWAY(j, e) >= channels) continue;
+        Real d = through[j][e];
+        if (finish.weight) d = rstd[i] * (d - y[j][e] * (mean[i] / (Real)s.width));
+        to[COLUMNS_AWAY(j, e)] = d;
+      }
     }
   }
 }
@@ -105,95 +137,108 @@ FUNCTION Real gradient_of_sum(const LinearShape* s, const LinearInputs* in, Real
 }
 
 // Pairs of channels turned against the angles of their tokens.
-FUNCTION void turn_back(const LinearRows* rows, Index first, Real (*x)[LINEAR_EACH]) {
+FUNCTION void turn_back(const LinearRows* rows, Index first, Real (*x)[SQUARE_SUMS]) {
   if (!rows->cosines) return;
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+  for (int i = 0; i < 2; ++i) {
+    NO_EARLIER;
+    const Index row = first + TILE_ROW(2 * i);
+    const Index angle = row * (rows->dim / 2) + FIRST_COLUMN / 2;
+    const int channels = row < rows->count ? rows->dim - FIRST_COLUMN : 0;
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; j += 2) {
-      const Index row = first + OWN_ROW(i);
-      if (row >= rows->count || PAIRED(j) >= rows->dim) continue;
-      const Index angle = row * (rows->dim / 2) + PAIRED(j) / 2;
-      const Real a = x[i][j], b = x[i][j + 1];
-      x[i][j] = a * rows->cosines[angle] + b * rows->sines[angle];
-      x[i][j + 1] = b * rows->cosines[angle] - a * rows->sines[angle];
+    for (int j = 0; j < LINEAR_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; e += 2) {
+        if (IS_LOWER(e) != i || COLUMNS_AWAY(j, e) >= channels) continue;
+        const Real cosine = rows->cosines[angle + COLUMNS_AWAY(j, e) / 2];
+        const Real sine = rows->sines[angle + COLUMNS_AWAY(j, e) / 2];
+        const Real a = x[j][e], b = x[j][e + 1];
+        x[j][e] = a * cosine + b * sine;
+        x[j][e + 1] = b * cosine - a * sine;
+      }
     }
   }
 }
 
 // Gradients of features become those of what they were made of; of masked rows 0.
-FUNCTION void through_features(const LinearRows* rows, Index first, Real (*x)[LINEAR_EACH]) {
+FUNCTION void through_features(const LinearRows* rows, Index first, Real (*x)[SQUARE_SUMS]) {
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+  for (int i = 0; i < 2; ++i) {
     NO_EARLIER;
-    const Index row = first + OWN_ROW(i);
-    const int hidden = rows->mask && row < rows->count && !rows->mask[row];
+    const LinearLane lane = linear_lane(rows, first + TILE_ROW(2 * i));
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j)
-      x[i][j] = hidden ? (Real)0
-                       : x[i][j] * linear_slope(rows->features, linear_plain(rows, row, PAIRED(j)));
+    for (int j = 0; j < LINEAR_SQUARES; ++j)
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e)
+        if (IS_LOWER(e) == i)
+          x[j][e] = lane.is_there ? x[j][e] * linear_slope(rows->features, lane_value(&lane, j, e))
+                                  : (Real)0;
   }
 }
 
 // Writes dz into what is known of the queries as well; dq may not be there.
-LARGE_KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats),
+KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats),
                  TENSOR(Stored, dq)) {
   OPEN_LINEAR_INPUTS;
   OPEN(Real, stats);
   OPEN(Stored, dq);
-  LOCAL Real staged[LINEAR_STAGED];
+  LOCAL Stored staged[LINEAR_STAGED];
+  LOCAL Real part[ROW_PARTS];
   const LinearBlock block = linear_block(&s, s.queries);
   OPEN_LINEAR_SUMS(stats);
   OPEN_LINEAR_UPSTREAM;
-  Real dg[LINEAR_EACH_ROW];
+  Real dg[2] = {0, 0};
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block.first + OWN_ROW(i);
-    dg[i] = 0;
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block.first + TILE_ROW(2 * i);
     ONE_BY_ONE
-    for (int w = ACROSS; s.by_gamma && row < s.queries && w < s.width; w += 16)
+    for (int w = LANE_OF_ROW; s.by_gamma && row < s.queries && w < s.width; w += LANES_OF_ROW)
       dg[i] -= linear_plain(&upstream, row, w) * level_of(&s, &in, &block, &sums, row, w);
   }
-  add_across(staged, dg);
+  add_across(part, dg);
+  const int channels = s.dim - FIRST_COLUMN;
   int map = 0;
   ONE_BY_ONE
   do {
-    const LinearRows queries = query_rows(&s, &in, &block, map);
     const LinearRows keys = key_rows(&s, &in, &block, map);
-    Real df[LINEAR_EACH_ROW], f[LINEAR_EACH_ROW], z[LINEAR_EACH_ROW];
-    Real sum[LINEAR_EACH_ROW][LINEAR_EACH];
-    clear_rows(sum);
-    add_back_by_sums(&s, &in, &block, map, &sums, 0, &upstream, &keys, staged, sum);
+    Real df[2] = {0, 0}, f[2], z[2];
+    Real sum[LINEAR_SQUARES][SQUARE_SUMS];
+    clear_squares(LINEAR_SQUARES, sum);
+    add_by_sums(&s, &in, &block, map, &sums, 1, 0, &upstream, &keys, staged, sum);
+    const LinearRows queries = query_rows(&s, &in, &block, map);
     turn_back(&queries, block.first, sum);
     UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+    for (int i = 0; i < 2; ++i) {
       NO_EARLIER;
-      df[i] = 0;
+      const LinearLane lane = linear_lane(&queries, block.first + TILE_ROW(2 * i));
       UNROLLED
-      for (int j = 0; j < LINEAR_EACH; ++j)
-        df[i] += sum[i][j] * linear_plain(&queries, block.first + OWN_ROW(i), PAIRED(j));
+      for (int j = 0; j < LINEAR_SQUARES; ++j)
+        UNROLLED
+        for (int e = 0; e < SQUARE_SUMS; ++e)
+          if (IS_LOWER(e) == i) df[i] += sum[j][e] * lane_value(&lane, j, e);
     }
-    add_across(staged, df);
+    add_across(part, df);
     read_stats(&s, &sums, &block, map, f);
     read_stats(&s, &sums, &block, 3 + map, z);
     UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-      const Index row = block.first + OWN_ROW(i);
+    for (int i = 0; i < 2; ++i) {
+      const Index row = block.first + TILE_ROW(2 * i);
       if (row >= s.queries) continue;
       const Real dz =
           gradient_of_sum(&s, &in, keys_seen(&s, &in, &block, row), z[i], df[i], dg[i]);
       NO_EARLIER;
-      if (ACROSS == 0)
-        stats[(block.number * s.queries + row) * LINEAR_STATS + 5 + map] = dz;
+      if (LANE_OF_ROW == 0) stats[(block.number * s.queries + row) * LINEAR_STATS + 5 + map] = dz;
+      GLOBAL const Real* of_keys = sums.keys + row * sums.key_step + map * s.dim + FIRST_COLUMN;
       UNROLLED
-      for (int j = 0; j < LINEAR_EACH; ++j)
-        if (PAIRED(j) < s.dim)
-          sum[i][j] = f[i] * sum[i][j] +
-                      dz * sums.keys[row * sums.key_step + map * s.dim + PAIRED(j)];
+      for (int j = 0; j < LINEAR_SQUARES; ++j)
+        UNROLLED
+        for (int e = 0; e < SQUARE_SUMS; ++e)
+          if (IS_LOWER(e) == i && COLUMNS_AWAY(j, e) < channels)
+            sum[j][e] = f[i] * sum[j][e] + dz * of_keys[COLUMNS_AWAY(j, e)];
     }
     if (IS_DEFINED(dq)) {
       through_features(&queries, block.first, sum);
-      put_rows(sum, s.add, dq, &s.q[map], &block, s.queries, s.dim);
+      put_block(sum, s.add, dq, &s.q[map], &block, s.queries, s.dim);
     }
     ++map;
   } while (map < s.maps);
@@ -205,62 +250,69 @@ KERNEL linear_dv(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(const Real,
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, dv);
-  LOCAL Real staged[LINEAR_STAGED];
+  LOCAL Stored staged[LINEAR_STAGED];
   const LinearBlock block = linear_block(&s, s.keys);
   OPEN_LINEAR_SUMS(stats);
   OPEN_LINEAR_UPSTREAM;
-  Real ones[LINEAR_EACH_ROW];
-  Real sum[LINEAR_EACH_ROW][LINEAR_EACH];
-  clear_rows(sum);
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) ones[i] = 1;
+  Real sum[LINEAR_SQUARES][SQUARE_SUMS];
+  clear_squares(LINEAR_SQUARES, sum);
   int map = 0;
   ONE_BY_ONE
   do {
     const LinearRows keys = key_rows(&s, &in, &block, map);
-    add_by_sums(&s, &in, &block, map, &sums, 1, &keys, &upstream, ones, staged, sum);
+    add_by_sums(&s, &in, &block, map, &sums, 0, 1, &keys, &upstream, staged, sum);
     ++map;
   } while (map < s.maps);
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block.first + OWN_ROW(i);
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block.first + TILE_ROW(2 * i);
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j)
-      if (s.by_magnitude && row < s.keys && PAIRED(j) < s.width)
-        sum[i][j] += level_of(&s, &in, &block, &sums, row, PAIRED(j));
+    for (int j = 0; j < LINEAR_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int w = TILE_COLUMN(j, e);
+        if (s.by_magnitude && IS_LOWER(e) == i && row < s.keys && w < s.width)
+          sum[j][e] += level_of(&s, &in, &block, &sums, row, w);
+      }
+    }
   }
   const LinearRows values = value_rows(&s, &in, &block);
   through_features(&values, block.first, sum);
-  put_rows(sum, s.add, dv, &s.v, &block, s.keys, s.width);
+  put_block(sum, s.add, dv, &s.v, &block, s.keys, s.width);
 }
 
-LARGE_KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
+KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, dk);
-  LOCAL Real staged[LINEAR_STAGED];
+  LOCAL Stored staged[LINEAR_STAGED];
   const LinearBlock block = linear_block(&s, s.keys);
   OPEN_LINEAR_SUMS(stats);
+  const int channels = s.dim - FIRST_COLUMN;
   const LinearRows values = value_rows(&s, &in, &block);
   int map = 0;
   ONE_BY_ONE
   do {
-    const LinearRows keys = key_rows(&s, &in, &block, map);
     const LinearRows queries = query_rows(&s, &in, &block, map);
-    Real sum[LINEAR_EACH_ROW][LINEAR_EACH];
-    clear_rows(sum);
-    add_back_by_sums(&s, &in, &block, map, &sums, 1, &values, &queries, staged, sum);
+    Real sum[LINEAR_SQUARES][SQUARE_SUMS];
+    clear_squares(LINEAR_SQUARES, sum);
+    add_by_sums(&s, &in, &block, map, &sums, 1, 1, &values, &queries, staged, sum);
+    const LinearRows keys = key_rows(&s, &in, &block, map);
     turn_back(&keys, block.first, sum);
     UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-      const Index row = block.first + OWN_ROW(i);
+    for (int i = 0; i < 2; ++i) {
+      const Index row = block.first + TILE_ROW(2 * i);
+      if (row >= s.keys) continue;
+      GLOBAL const Real* of_keys = sums.keys + row * sums.key_step + map * s.dim + FIRST_COLUMN;
       UNROLLED
-      for (int j = 0; j < LINEAR_EACH; ++j)
-        if (row < s.keys && PAIRED(j) < s.dim)
-          sum[i][j] += sums.keys[row * sums.key_step + map * s.dim + PAIRED(j)];
+      for (int j = 0; j < LINEAR_SQUARES; ++j)
+        UNROLLED
+        for (int e = 0; e < SQUARE_SUMS; ++e)
+          if (IS_LOWER(e) == i && COLUMNS_AWAY(j, e) < channels)
+            sum[j][e] += of_keys[COLUMNS_AWAY(j, e)];
     }
     through_features(&keys, block.first, sum);
-    put_rows(sum, s.add, dk, &s.k[map], &block, s.keys, s.dim);
+    put_block(sum, s.add, dk, &s.k[map], &block, s.keys, s.dim);
     ++map;
   } while (map < s.maps);
 }

@@ -12,40 +12,52 @@ FUNCTION Real similarity_scale(const LinearShape* s, const LinearInputs* in, Rea
   return s->over_keys ? in->scale / keys : in->scale;
 }
 
-// Of the rows of a block, from what linear_weights leaves.
+// Of the two rows of a lane, from what linear_weights leaves.
 FUNCTION void read_stats(const LinearShape* s, const LinearSums* sums, const LinearBlock* block,
                          int which, Real* values) {
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block->first + OWN_ROW(i);
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block->first + TILE_ROW(2 * i);
     values[i] = row < s->queries ? sums->stats[row * LINEAR_STATS + which] : (Real)0;
   }
 }
 
 // y of the rows of a block; of masked queries 0.
 FUNCTION void linear_results(const LinearShape* s, const LinearInputs* in, const LinearBlock* block,
-                             const LinearSums* sums, SHARED Real* staged,
-                             Real (*y)[LINEAR_EACH]) {
-  Real f[LINEAR_EACH_ROW], level[LINEAR_EACH_ROW];
+                             const LinearSums* sums, SHARED Stored* staged,
+                             Real (*y)[SQUARE_SUMS]) {
+  Real level[2];
   const LinearRows values = value_rows(s, in, block);
-  clear_rows(y);
+  clear_squares(LINEAR_SQUARES, y);
   int map = 0;
+  ONE_BY_ONE
   do {
     const LinearRows queries = query_rows(s, in, block, map);
+    Real f[2], sum[LINEAR_SQUARES][SQUARE_SUMS];
+    clear_squares(LINEAR_SQUARES, sum);
+    add_by_sums(s, in, block, map, sums, 0, 0, &queries, &values, staged, sum);
     read_stats(s, sums, block, map, f);
-    add_by_sums(s, in, block, map, sums, 0, &queries, &values, f, staged, y);
+    UNROLLED
+    for (int j = 0; j < LINEAR_SQUARES; ++j)
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) y[j][e] += f[IS_LOWER(e)] * sum[j][e];
     ++map;
   } while (map < s->maps);
   read_stats(s, sums, block, 2, level);
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block->first + OWN_ROW(i);
+  for (int i = 0; i < 2; ++i) {
+    const Index row = block->first + TILE_ROW(2 * i);
     const int hidden = is_hidden(s, in, block, row);
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      if (s->by_magnitude && row < s->queries && PAIRED(j) < s->width)
-        y[i][j] += level[i] * level_of(s, in, block, sums, row, PAIRED(j));
-      if (hidden) y[i][j] = 0;
+    for (int j = 0; j < LINEAR_SQUARES; ++j) {
+      UNROLLED
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int w = TILE_COLUMN(j, e);
+        if (IS_LOWER(e) != i) continue;
+        if (s->by_magnitude && row < s->queries && w < s->width)
+          y[j][e] += level[i] * level_of(s, in, block, sums, row, w);
+        if (hidden) y[j][e] = 0;
+      }
     }
   }
 }
@@ -88,19 +100,17 @@ FUNCTION Real gate_slope(Int32 op, Real x) {
 }
 
 // One over the root of the mean square of each row, or 1 without a norm.
-FUNCTION void inverse_rms(const LinearShape* s, const LinearFinish* finish, SHARED Real* staged,
-                          Real (*y)[LINEAR_EACH], Real* rstd) {
-  Real squares[LINEAR_EACH_ROW];
+FUNCTION void inverse_rms(const LinearShape* s, const LinearFinish* finish, SHARED Real* part,
+                          Real (*y)[SQUARE_SUMS], Real* rstd) {
+  Real squares[2] = {0, 0};
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    squares[i] = 0;
+  for (int j = 0; j < LINEAR_SQUARES; ++j)
     UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j)
-      if (PAIRED(j) < s->width) squares[i] += y[i][j] * y[i][j];
-  }
-  add_across(staged, squares);
+    for (int e = 0; e < SQUARE_SUMS; ++e)
+      if (TILE_COLUMN(j, e) < s->width) squares[IS_LOWER(e)] += y[j][e] * y[j][e];
+  add_across(part, squares);
   UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i)
+  for (int i = 0; i < 2; ++i)
     rstd[i] =
         finish->weight ? 1 / sqrt(squares[i] / (Real)s->width + finish->norm_eps) : (Real)1;
 }

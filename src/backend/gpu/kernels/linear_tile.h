@@ -4,23 +4,19 @@
 // and no g. mala 3.2, gdla 2.3. Causal (mala 3.4), S is that before a block of LINEAR_ROWS tokens, s
 // and u are those up to each token, and inside the block every query meets the keys up to its own.
 //
-// A group has such a block of one head. Its work items stand in a square of 16 x 16: item (x, y) has
-// rows y + 16 i, and channels in pairs, 2 x and 2 x + 1 of every 32, so that a pair that rotary
-// positions turn is in one hand. Matrices pass through local memory 16 channels at a time. Loops with
-// barriers run at least once, and none stands under a condition: PoCL would copy all that follows.
+// A group has such a block of one head, whose products are tiles of warps (warp_tile.h). The left operand,
+// of the block's rows, and the right one pass through local memory LINEAR_SLICE of their depth at a time,
+// rounded to what is stored; factors of rows multiply sums, which are not rounded. A pair of channels that
+// rotary positions turn is in one lane, as sums e and e ^ 1. Loops with barriers run at least once, and
+// none stands under a condition: PoCL would copy all that follows.
 
-#define LINEAR_STEP 16
-#define LINEAR_EACH_ROW (LINEAR_ROWS / 16)
-#define LINEAR_EACH (LINEAR_WIDTH / 16)
-#define LINEAR_LEFT (LINEAR_ROWS + 1)
-#define LINEAR_RIGHT (LINEAR_WIDTH + 17)
-#define LINEAR_STAGED (LINEAR_STEP * (LINEAR_LEFT + LINEAR_RIGHT))
-#define ACROSS (PLACE % 16)
-#define DOWN (PLACE / 16)
-#define OWN_ROW(i) (DOWN + (i)*16)
-#define PAIRED(j) ((j) / 2 * 32 + ACROSS * 2 + (j) % 2)
-#define WHOLE_PAIRS(n) (((n) + 31) / 32 * 32)
-#define WHOLE_STEPS(n) (((n) + LINEAR_STEP - 1) / LINEAR_STEP * LINEAR_STEP)
+#define LINEAR_SLICE (8 * CHUNK)
+#define LINEAR_SQUARES (LINEAR_WIDTH / SQUARE_STEP)
+#define LINEAR_LEFT_STRIDE PADDED(LINEAR_SLICE)
+#define LINEAR_RIGHT_STRIDE PADDED(LINEAR_WIDTH)
+#define LINEAR_LEFT_STAGED (LINEAR_ROWS * PADDED(LINEAR_SLICE))
+#define LINEAR_RIGHT_STAGED (LINEAR_WIDTH * PADDED(LINEAR_SLICE))
+#define LINEAR_STAGED (LINEAR_LEFT_STAGED + LINEAR_RIGHT_STAGED)
 
 #define LINEAR_INPUTS                                                                           \
   LinearShape s, Real scale, Real eps, TENSOR(const Stored, q), TENSOR(const Stored, k),        \
@@ -74,10 +70,15 @@ FUNCTION LinearBlock linear_block(const LinearShape* s, Index rows) {
 
 // ---- Rows of a head ----
 
-FUNCTION Real linear_feature(Int32 features, Real x) {
+FUNCTION Real exact_feature(Int32 features, Real x) {
   if (features == FeatureEluPlusOne) return x > 0 ? x + 1 : exp(x);
   if (features == FeatureRelu) return x > 0 ? x : (Real)0;
   return features == FeatureExp ? exp(x) : x;
+}
+// As products see it everywhere, and so in z: by magnitude, f Q S and g u are much larger than their
+// difference where z is, and have to agree on the features.
+FUNCTION Real linear_feature(Int32 features, Real x) {
+  return operand_of(exact_feature(features, x));
 }
 // From the value; that of a ReLU at 0 is 0.
 FUNCTION Real linear_slope(Int32 features, Real value) {
@@ -141,10 +142,6 @@ FUNCTION LinearRows value_rows(const LinearShape* s, const LinearInputs* in,
   rows.mask = mask_of(s, in, block);
   return rows;
 }
-FUNCTION LinearRows without_positions(LinearRows rows) {
-  rows.cosines = 0;
-  return rows;
-}
 // Queries that are masked as keys give nothing, where they are the same tokens.
 FUNCTION int is_hidden(const LinearShape* s, const LinearInputs* in, const LinearBlock* block,
                        Index query) {
@@ -160,17 +157,84 @@ FUNCTION int is_hidden(const LinearShape* s, const LinearInputs* in, const Linea
     upstream.wide = dy_memory + dy_first + head_start(&s.out, block.item, block.head);         \
   if (s.queries == s.keys) upstream.mask = mask_of(&s, &in, &block)
 
+FUNCTION int is_in_rows(const LinearRows* rows, Index row, int channel) {
+  return row < rows->count && channel < rows->dim && (!rows->mask || rows->mask[row]);
+}
+// Without positions.
 FUNCTION Real linear_plain(const LinearRows* rows, Index row, int channel) {
-  if (row >= rows->count || channel >= rows->dim || (rows->mask && !rows->mask[row])) return 0;
+  if (!is_in_rows(rows, row, channel)) return 0;
   const Index at = row * rows->token + channel;
   return rows->wide ? rows->wide[at] : linear_feature(rows->features, load(rows->x, at));
 }
-FUNCTION Real linear_element(const LinearRows* rows, Index row, int channel) {
-  const Real x = linear_plain(rows, row, channel);
-  if (!rows->cosines || row >= rows->count || channel >= rows->dim) return x;
-  const Real other = linear_plain(rows, row, channel ^ 1);
-  const Index angle = row * (rows->dim / 2) + channel / 2;
-  return x * rows->cosines[angle] + (channel % 2 ? other : -other) * rows->sines[angle];
+
+// A row of a tile as a lane sees it, without positions: its channels count from the lane's first column.
+typedef struct {
+  GLOBAL const Stored* x;
+  int channels, is_there;
+  Int32 features;
+} LinearLane;
+
+FUNCTION LinearLane linear_lane(const LinearRows* rows, Index row) {
+  LinearLane lane;
+  lane.x = rows->x + row * rows->token + FIRST_COLUMN;
+  lane.is_there = is_in_rows(rows, row, 0);
+  lane.channels = lane.is_there ? rows->dim - FIRST_COLUMN : 0;
+  lane.features = rows->features;
+  return lane;
+}
+FUNCTION Real lane_value(const LinearLane* lane, int j, int e) {
+  const int channel = COLUMNS_AWAY(j, e);
+  return channel < lane->channels ? linear_feature(lane->features, load(lane->x, channel)) : (Real)0;
+}
+
+// A chunk of a row's channels from `channel` on, zeros behind its end. at_once: of rows_at_once.
+FUNCTION int rows_at_once(const LinearRows* rows) {
+  return elements_at_once(rows->dim | rows->token,
+                          rows->wide ? (size_t)rows->wide : (size_t)rows->x);
+}
+FUNCTION void plain_chunk(const LinearRows* rows, int at_once, Index row, int channel, Real* x) {
+  if (at_once == 1) {
+    UNROLLED
+    for (int c = 0; c < CHUNK; ++c) x[c] = linear_plain(rows, row, channel + c);
+  } else if (!is_in_rows(rows, row, channel)) {
+    UNROLLED
+    for (int c = 0; c < CHUNK; ++c) x[c] = 0;
+  } else if (rows->wide) {
+    load_parameters(rows->wide, row * rows->token + channel, CHUNK, x);
+  } else {
+    load_chunk(rows->x, row * rows->token + channel, CHUNK, x);
+    UNROLLED
+    for (int c = 0; c < CHUNK; ++c) x[c] = linear_feature(rows->features, x[c]);
+  }
+}
+// Turns its pairs by the angles of the row.
+FUNCTION void turn_chunk(const LinearRows* rows, Index row, int channel, Real* x) {
+  if (!rows->cosines) return;
+  UNROLLED
+  for (int c = 0; c < CHUNK; c += 2) {
+    if (!is_in_rows(rows, row, channel + c)) continue;
+    const Index angle = row * (rows->dim / 2) + (channel + c) / 2;
+    const Real a = x[c], b = x[c + 1];
+    x[c] = a * rows->cosines[angle] - b * rows->sines[angle];
+    x[c + 1] = b * rows->cosines[angle] + a * rows->sines[angle];
+  }
+}
+FUNCTION void stage_chunk(SHARED Stored* to, const Real* x) { *(SHARED Chunk*)to = chunk_of(x); }
+
+// (count, channels) of rows, from a row and a channel on. channels: whole steps.
+FUNCTION void stage_rows(SHARED Stored* to, int stride, const LinearRows* rows, Index first,
+                         int count, int channel, int channels) {
+  const int at_once = rows_at_once(rows);
+  ONE_BY_ONE
+  for (int row = PLACE / 8; row < count; row += GROUP_SIZE / 8) {
+    ONE_BY_ONE
+    for (int at = PLACE % 8 * CHUNK; at < channels; at += 8 * CHUNK) {
+      Real x[CHUNK];
+      plain_chunk(rows, at_once, first + row, channel + at, x);
+      turn_chunk(rows, first + row, channel + at, x);
+      stage_chunk(to + row * stride + at, x);
+    }
+  }
 }
 
 // The sums of a head, or gradients of them. Causal there are keys and values of every token, with what
@@ -222,150 +286,4 @@ FUNCTION Real level_of(const LinearShape* s, const LinearInputs* in, const Linea
                        const LinearSums* sums, Index row, int channel) {
   const Real value = sums->values[row * sums->value_step + channel];
   return in->gamma ? in->gamma[block->head * s->width + channel] * value : value;
-}
-
-// ---- Products of the block's rows ----
-
-FUNCTION void clear_rows(Real (*sum)[LINEAR_EACH]) {
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i)
-    UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) sum[i][j] = 0;
-}
-
-// The values of each row's 16 work items added up, known to all of them. `shared`: LINEAR_STAGED.
-FUNCTION void add_across(SHARED Real* shared, Real* values) {
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) shared[OWN_ROW(i) * 17 + ACROSS] = values[i];
-  SYNCHRONIZE;
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    Real sum = 0;
-    for (int x = 0; x < 16; ++x) sum += shared[OWN_ROW(i) * 17 + x];
-    values[i] = sum;
-  }
-  SYNCHRONIZE;  // before the places are used again
-}
-
-// sum += left^T right, of LINEAR_STEP rows of each; `channels` of the sum are there.
-FUNCTION void add_step_of(SHARED const Real* left, SHARED const Real* right, int channels,
-                          Real (*sum)[LINEAR_EACH]) {
-  for (int c = 0; c < LINEAR_STEP; ++c) {
-    Real u[LINEAR_EACH_ROW];
-    UNROLLED
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i) u[i] = left[c * LINEAR_LEFT + OWN_ROW(i)];
-    UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      if (j / 2 * 32 >= channels) continue;
-      const Real w = right[c * LINEAR_RIGHT + PAIRED(j)];
-      UNROLLED
-      for (int i = 0; i < LINEAR_EACH_ROW; ++i) sum[i][j] += u[i] * w;
-    }
-  }
-}
-
-// Causal, the last steps of a product: what the block's rows have in common with those it meets, times
-// these. `back`: own rows are keys, and each query has its factor.
-FUNCTION void stage_met(const LinearShape* s, const LinearBlock* block, const LinearSums* sums,
-                        int back, const Real* factors, const LinearRows* met, int first,
-                        SHARED Real* staged) {
-  SHARED Real* right = staged + LINEAR_STEP * LINEAR_LEFT;
-  const int other = first + ACROSS;
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const int query = back ? other : OWN_ROW(i);
-    const int key = back ? OWN_ROW(i) : other;
-    Real weight = 0;
-    if (block->first + query < s->queries) {
-      const Index row = block->first + query;
-      weight = sums->inner[query * LINEAR_ROWS + key] *
-               (back ? sums->stats[row * LINEAR_STATS] : factors[i]);
-    }
-    staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] = weight;
-  }
-  ONE_BY_ONE
-  for (int c = ACROSS; c < WHOLE_PAIRS(met->dim); c += 16)
-    right[DOWN * LINEAR_RIGHT + c] = linear_element(met, block->first + first + DOWN, c);
-}
-
-// sum += the rows, each times its factor, times M, the sums of a map with their columns; causal also
-// what they have in common with the rows met times these.
-FUNCTION void add_by_sums(const LinearShape* s, const LinearInputs* in, const LinearBlock* block,
-                          int map, const LinearSums* sums, int back, const LinearRows* rows,
-                          const LinearRows* met, const Real* factors, SHARED Real* staged,
-                          Real (*sum)[LINEAR_EACH]) {
-  GLOBAL const Real* m = sums->products + map * s->dim * s->width;
-  SHARED Real* right = staged + LINEAR_STEP * LINEAR_LEFT;
-  const int steps = WHOLE_STEPS(s->dim);
-  int first = 0;
-  do {
-    if (first < steps) {
-      UNROLLED
-      for (int i = 0; i < LINEAR_EACH_ROW; ++i)
-        staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] =
-            factors[i] * linear_element(rows, block->first + OWN_ROW(i), first + ACROSS);
-      ONE_BY_ONE
-      for (int w = ACROSS; w < WHOLE_PAIRS(s->width); w += 16)
-        right[DOWN * LINEAR_RIGHT + w] = first + DOWN < s->dim && w < s->width
-                                             ? m[(first + DOWN) * s->width + w] *
-                                                   column_of(s, in, block, map, w)
-                                             : (Real)0;
-    } else {
-      stage_met(s, block, sums, back, factors, met, first - steps, staged);
-    }
-    SYNCHRONIZE;
-    add_step_of(staged, right, s->width, sum);
-    SYNCHRONIZE;
-    first += LINEAR_STEP;
-  } while (first < steps + (s->causal ? LINEAR_ROWS : 0));
-}
-
-// sum += the rows times M^T; causal the same.
-FUNCTION void add_back_by_sums(const LinearShape* s, const LinearInputs* in,
-                               const LinearBlock* block, int map, const LinearSums* sums, int back,
-                               const LinearRows* rows, const LinearRows* met, SHARED Real* staged,
-                               Real (*sum)[LINEAR_EACH]) {
-  GLOBAL const Real* m = sums->products + map * s->dim * s->width;
-  SHARED Real* right = staged + LINEAR_STEP * LINEAR_LEFT;
-  const int steps = WHOLE_STEPS(s->width);
-  Real ones[LINEAR_EACH_ROW];
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) ones[i] = 1;
-  int first = 0;
-  do {
-    if (first < steps) {
-      const int w = first + ACROSS;
-      const Real by = w < s->width ? column_of(s, in, block, map, w) : (Real)0;
-      UNROLLED
-      for (int i = 0; i < LINEAR_EACH_ROW; ++i)
-        staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] =
-            linear_element(rows, block->first + OWN_ROW(i), w);
-      ONE_BY_ONE
-      for (int c = DOWN; c < WHOLE_PAIRS(s->dim); c += 16)
-        right[ACROSS * LINEAR_RIGHT + c] =
-            c < s->dim && w < s->width ? m[c * s->width + w] * by : (Real)0;
-    } else {
-      stage_met(s, block, sums, back, ones, met, first - steps, staged);
-    }
-    SYNCHRONIZE;
-    add_step_of(staged, right, s->dim, sum);
-    SYNCHRONIZE;
-    first += LINEAR_STEP;
-  } while (first < steps + (s->causal ? LINEAR_ROWS : 0));
-}
-
-// To, or added to, rows of a head in a gradient.
-FUNCTION void put_rows(Real (*sum)[LINEAR_EACH], int add, GLOBAL Stored* y, const HeadWalk* walk,
-                       const LinearBlock* block, Index count, int dim) {
-  const Index start = head_start(walk, block->item, block->head);
-  UNROLLED
-  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
-    const Index row = block->first + OWN_ROW(i);
-    UNROLLED
-    for (int j = 0; j < LINEAR_EACH; ++j) {
-      if (row >= count || PAIRED(j) >= dim) continue;
-      const Index at = start + row * walk->token + PAIRED(j);
-      store(y, at, add ? load(y, at) + sum[i][j] : sum[i][j]);
-    }
-  }
 }

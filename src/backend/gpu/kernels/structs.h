@@ -133,7 +133,7 @@ enum { FeatureNone, FeatureEluPlusOne, FeatureRelu, FeatureExp };
 
 #define LINEAR_ROWS 64    // tokens of which a group makes the results; causal, those of a piece
 #define LINEAR_WIDTH 128  // channels that a head has at most
-#define LINEAR_TILE 64    // rows and columns of a head's sums that a group makes
+#define LINEAR_DEPTH(dim) (((dim) + 7) / 8 * 8)  // rows of a map in a head's sums as they are cut
 #define LINEAR_STATS 7    // numbers of a query: f of both maps, -g, z of both, dz of both
 
 // Linear attention of one call (fused_args.h). The sums over keys, or queries, are made in `pieces`

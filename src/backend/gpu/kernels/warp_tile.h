@@ -54,6 +54,18 @@ FUNCTION Stored stored_of(Real value) { return bfloat16_of_float(value); }
 FUNCTION Stored stored_of(Real value) { return value; }
 #endif
 
+// A number as products see it where it is an operand, and whether that may be another one.
+#if defined(DTYPE_bfloat16)
+FUNCTION int rounds_operands(void) { return 1; }
+FUNCTION Real operand_of(Real value) { return float_of_bfloat16(bfloat16_of_float(value)); }
+#elif defined(TENSOR_CORES) && defined(ALLOW_TF32)
+FUNCTION int rounds_operands(void) { return 1; }
+FUNCTION Real operand_of(Real value) { return FLOAT_OF_BITS(tf32_of_float(value)); }
+#else
+FUNCTION int rounds_operands(void) { return 0; }
+FUNCTION Real operand_of(Real value) { return value; }
+#endif
+
 FUNCTION void clear_squares(int squares, Real (*sums)[SQUARE_SUMS]) {
   for (int j = 0; j < squares; ++j)
     for (int e = 0; e < SQUARE_SUMS; ++e) sums[j][e] = 0;
