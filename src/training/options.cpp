@@ -94,9 +94,9 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("device", &O::device,
                "cpu, opencl or cuda; with a number where there are several: cuda:1")
           .add("allow_tf32", &O::allow_tf32,
-               "on cuda: products and convolutions of float32 on tensor cores, which keep 10 bits "
-               "of "
-               "an operand's mantissa; as in PyTorch's allow_tf32 of matrix products")
+               "on cuda: products, convolutions and attention of float32 on tensor cores, which "
+               "keep "
+               "10 bits of an operand's mantissa; as in PyTorch's allow_tf32 of matrix products")
           .add("batch_invariant", &O::batch_invariant,
                "on cpu: an item's outputs in evaluation have the same bits whatever else is in its "
                "batch, on every processor; slower where it has tile registers or oneDNN's kernels")
