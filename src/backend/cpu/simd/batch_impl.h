@@ -78,12 +78,26 @@ inline __m256i narrowed(const Batch<BFloat16>& batch) {
       _mm512_mask_or_epi32(rounded, nan, _mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40)));
 #endif
 }
+#elif defined(__AVX2__)
+inline __m128i narrowed(const Batch<BFloat16>& batch) {
+  const __m256i bits = _mm256_castps_si256(batch);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i up = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(batch, batch, _CMP_UNORD_Q));
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x40 << 16));
+  const __m256i rounded = _mm256_blendv_epi8(_mm256_add_epi32(bits, up), quiet, nan);
+  // With its sign, every upper half is in the range of the narrowing instruction.
+  const __m256i halves = _mm256_srai_epi32(rounded, 16);
+  return _mm_packs_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+}
 #endif
 
 template <>
 inline void store(const Batch<BFloat16>& batch, BFloat16* to) {
 #if defined(__AVX512F__)
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), narrowed(batch));
+#elif defined(__AVX2__)
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), narrowed(batch));
 #else
   alignas(64) float values[kLanes<BFloat16>];
   batch.store_aligned(values);
