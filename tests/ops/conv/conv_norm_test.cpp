@@ -16,10 +16,11 @@ TEST_CASE("conv: an input that is made again gives the gradients of one that is 
     Shape x, w;
     std::int64_t stride, padding, groups;
   };
-  // One pixel, in whole planes and in parts of them; oneDNN, in whole items and in slabs; groups;
-  // depthwise; patches.
+  // One pixel, in whole planes and in parts of them, and with many items; oneDNN, in whole items
+  // and in slabs; groups; depthwise; patches.
   const auto sizes = GENERATE(values<Case>({{{35, 24, 9, 11}, {10, 24, 1, 1}, 1, 0, 1},
                                             {{2, 96, 63, 67}, {8, 96, 1, 1}, 1, 0, 1},
+                                            {{150, 64, 8, 8}, {16, 64, 1, 1}, 1, 0, 1},
                                             {{3, 12, 8, 8}, {12, 6, 1, 1}, 1, 0, 2},
                                             {{37, 16, 10, 12}, {8, 16, 3, 3}, 2, 1, 1},
                                             {{2, 32, 50, 40}, {16, 32, 3, 3}, 1, 1, 1},

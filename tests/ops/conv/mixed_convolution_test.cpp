@@ -29,6 +29,7 @@ TEST_CASE("mixed precision: convolutions", "[ops]") {
       GENERATE(values<ConvCase>({{"pixel", {35, 24, 9, 11}, {10, 24, 1, 1}, 1, 0, 1},
                                  {"pixel, few channels", {3, 16, 8, 8}, {64, 16, 1, 1}, 1, 0, 1},
                                  {"pixel, many pixels", {1, 40, 70, 61}, {8, 40, 1, 1}, 1, 0, 1},
+                                 {"pixel, many items", {110, 64, 8, 8}, {64, 64, 1, 1}, 1, 0, 1},
                                  {"pixel, groups", {3, 12, 8, 8}, {12, 6, 1, 1}, 1, 0, 2},
                                  {"3 x 3", {37, 16, 10, 12}, {16, 16, 3, 3}, 1, 1, 1},
                                  {"3 x 3, stride", {3, 32, 9, 11}, {48, 32, 3, 3}, 2, 1, 1},

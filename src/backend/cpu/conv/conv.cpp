@@ -1,9 +1,9 @@
 // Convolution, six ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
 // conv_pointwise.cpp. Float32, 3x3 of stride 1 with many channels: conv_winograd.cpp. Float32 and
-// bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others: conv_lines.cpp, bfloat16 as
-// float32; but their gradient of x where windows do not overlap or leave gaps, or with far fewer
-// channels of x, is here: W^T dy, tile by tile so that it stays in the cache, added to the places
-// that each tap sees.
+// bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others: conv_lines.cpp; but their
+// gradient of x where windows do not overlap or leave gaps, or with far fewer channels of x, is
+// here: W^T dy, tile by tile so that it stays in the cache, added to the places that each tap sees.
+// bfloat16 without a kernel of its own is convolved as float32, some items at a time.
 #include <array>
 
 #include "backend/cpu/conv/conv_blocked.h"
@@ -82,12 +82,32 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
   return wide;
 }
 
+// Calls use(begin, end) with some items after the others, so that float32 copies of their x and y
+// stay in the cache; with all where a call has its own work for the weight and few positions to
+// share it, or float32 is convolved by Winograd's filtering, which wants many.
+template <class Use>
+void for_items(const ConvGeometry& g, const Use& use) {
+  constexpr std::int64_t kElements = 1 << 19, kLeastPositions = 1 << 11;
+  const std::int64_t item = g.groups * (g.c_in * g.in_size() + g.c_out * g.out_size());
+  const std::int64_t fit = std::max(kElements / item, divide_up(kLeastPositions, g.out_size()));
+  const std::int64_t most = winograd_is_fast(g) ? g.batch : std::min(g.batch, fit);
+  const std::int64_t step = divide_up(g.batch, divide_up(g.batch, most));
+  for (std::int64_t begin = 0; begin < g.batch; begin += step)
+    use(begin, std::min(g.batch, begin + step));
+}
+
 // relu(norm(x)) as a whole, for the ways that cannot make it piece by piece.
 Tensor whole(const CpuBackend& backend, const NormedMap& x) {
   if (!x.norm.mean.defined()) return x.x;
   const Tensor made = Tensor::empty_like(x.x);
   backend.channel_norm(x, made);
   return made;
+}
+
+NormedMap rows(NormedMap x, std::int64_t begin, std::int64_t end) {
+  x.x = x.x.rows(begin, end);
+  if (x.residual.defined()) x.residual = x.residual.rows(begin, end);
+  return x;
 }
 
 }  // namespace
@@ -116,9 +136,12 @@ void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
     if constexpr (std::is_same_v<S, C>) {
       lines_forward<S>(pool_, g, x, weight, pbias, y);
     } else {
-      const Tensor wide = Tensor::empty(y.shape(), kDTypeOf<C>, y.device());
-      conv(args, widened(*this, x), weight, bias, wide);
-      cast(wide, y);
+      for_items(g, [&](std::int64_t begin, std::int64_t end) {
+        const Tensor to = y.rows(begin, end);
+        const Tensor wide = Tensor::empty(to.shape(), kDTypeOf<C>, y.device());
+        conv(args, widened(*this, x.rows(begin, end)), weight, bias, wide);
+        cast(wide, to);
+      });
     }
   });
 }
@@ -144,9 +167,12 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
         break;
     }
     if constexpr (!std::is_same_v<S, C>) {
-      const Tensor wide = Tensor::empty(dx.shape(), kDTypeOf<C>, dx.device());
-      conv_backward_data(args, weight, widened(*this, dy), wide);
-      cast(wide, dx);
+      for_items(g, [&](std::int64_t begin, std::int64_t end) {
+        const Tensor to = dx.rows(begin, end);
+        const Tensor wide = Tensor::empty(to.shape(), kDTypeOf<C>, dx.device());
+        conv_backward_data(args, weight, widened(*this, dy.rows(begin, end)), wide);
+        cast(wide, to);
+      });
     } else if (lines_reach_all(g) && 8 * g.c_in > g.c_out) {
       lines_backward_data<S>(pool_, g, weight, dy, dx);
     } else {
@@ -168,6 +194,7 @@ void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap
     return;
   }
   dispatch_stored("conv_backward_weight", x.x.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
     switch (way_for<S>(g, onednn::ConvPass::kBackwardWeight)) {
       case Way::kDepthwise:
         return depthwise_backward_weight<S>(pool_, g, whole(*this, x), dy, dweight);
@@ -182,10 +209,16 @@ void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap
       case Way::kLines:
         break;
     }
-    if constexpr (std::is_same_v<S, Compute<S>>) {
+    if constexpr (std::is_same_v<S, C>) {
       lines_backward_weight<S>(pool_, g, x, dy, dweight);
     } else {
-      conv_backward_weight(args, widened(*this, whole(*this, x)), widened(*this, dy), dweight);
+      const Tensor memory = Tensor::empty_like(dweight);
+      for_items(g, [&](std::int64_t begin, std::int64_t end) {
+        const Tensor& to = begin == 0 ? dweight : memory;
+        conv_backward_weight(args, widened(*this, whole(*this, rows(x, begin, end))),
+                             widened(*this, dy.rows(begin, end)), to);
+        if (begin > 0) axpy(1, memory, dweight);
+      });
     }
   });
 }
