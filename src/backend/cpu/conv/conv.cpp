@@ -96,6 +96,18 @@ void for_items(const ConvGeometry& g, const Use& use) {
     use(begin, std::min(g.batch, begin + step));
 }
 
+// Calls use(x, y), of float32, with some items of `from` after the others, for those of `to`.
+template <class Use>
+void in_float32(const CpuBackend& backend, const ConvGeometry& g, const Tensor& from,
+                const Tensor& to, const Use& use) {
+  for_items(g, [&](std::int64_t begin, std::int64_t end) {
+    const Tensor items = to.rows(begin, end);
+    const Tensor y = Tensor::empty(items.shape(), DType::kFloat32, to.device());
+    use(widened(backend, from.rows(begin, end)), y);
+    backend.cast(y, items);
+  });
+}
+
 // relu(norm(x)) as a whole, for the ways that cannot make it piece by piece.
 Tensor whole(const CpuBackend& backend, const NormedMap& x) {
   if (!x.norm.mean.defined()) return x.x;
@@ -104,6 +116,7 @@ Tensor whole(const CpuBackend& backend, const NormedMap& x) {
   return made;
 }
 
+// The numbers of a batch norm are those of all items.
 NormedMap rows(NormedMap x, std::int64_t begin, std::int64_t end) {
   x.x = x.x.rows(begin, end);
   if (x.residual.defined()) x.residual = x.residual.rows(begin, end);
@@ -136,12 +149,8 @@ void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
     if constexpr (std::is_same_v<S, C>) {
       lines_forward<S>(pool_, g, x, weight, pbias, y);
     } else {
-      for_items(g, [&](std::int64_t begin, std::int64_t end) {
-        const Tensor to = y.rows(begin, end);
-        const Tensor wide = Tensor::empty(to.shape(), kDTypeOf<C>, y.device());
-        conv(args, widened(*this, x.rows(begin, end)), weight, bias, wide);
-        cast(wide, to);
-      });
+      in_float32(*this, g, x, y,
+                 [&](const Tensor& from, const Tensor& to) { conv(args, from, weight, bias, to); });
     }
   });
 }
@@ -167,11 +176,8 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
         break;
     }
     if constexpr (!std::is_same_v<S, C>) {
-      for_items(g, [&](std::int64_t begin, std::int64_t end) {
-        const Tensor to = dx.rows(begin, end);
-        const Tensor wide = Tensor::empty(to.shape(), kDTypeOf<C>, dx.device());
-        conv_backward_data(args, weight, widened(*this, dy.rows(begin, end)), wide);
-        cast(wide, to);
+      in_float32(*this, g, dy, dx, [&](const Tensor& from, const Tensor& to) {
+        conv_backward_data(args, weight, from, to);
       });
     } else if (lines_reach_all(g) && 8 * g.c_in > g.c_out) {
       lines_backward_data<S>(pool_, g, weight, dy, dx);
