@@ -44,21 +44,31 @@ TEST_CASE("token_conv: with its input added", "[ops]") {
 }
 
 TEST_CASE("token_conv: values and gradients are those of a depthwise convolution", "[ops]") {
-  const auto channels = GENERATE(values<std::int64_t>({1, 8, 16, 37, 300}));
+  struct ConvCase {
+    std::int64_t channels, h, w, kernel_h, kernel_w;
+  };
+  // Rows of the last ones are too long to be packed as a whole.
+  const auto s = GENERATE(values<ConvCase>({{1, 23, 21, 3, 3},
+                                            {8, 23, 21, 3, 3},
+                                            {16, 23, 21, 3, 3},
+                                            {37, 23, 21, 5, 5},
+                                            {300, 23, 21, 3, 3},
+                                            {19, 6, 11, 3, 7},
+                                            {40, 5, 333, 5, 9},
+                                            {1100, 4, 21, 3, 3}}));
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
-  const std::int64_t h = 23;
-  const std::int64_t w = 21;
-  CAPTURE(channels, name_of(dtype));
+  CAPTURE(s.channels, s.w, s.kernel_w, name_of(dtype));
   const auto run = [&](DType type, bool tokens) {
     const auto leaf = [](const Shape& shape, std::uint64_t seed) {
       return trainable(random_tensor(shape, seed, DType::kFloat32));
     };
-    std::vector<Tensor> leaves{leaf({2, h * w, channels}, 1), leaf({channels, 1, 3, 3}, 2),
-                               leaf({channels}, 3)};
+    std::vector<Tensor> leaves{leaf({2, s.h * s.w, s.channels}, 1),
+                               leaf({s.channels, 1, s.kernel_h, s.kernel_w}, 2),
+                               leaf({s.channels}, 3)};
     std::vector<Tensor> given;
     for (const Tensor& x : leaves) given.push_back(ops::cast(x, type));
-    const Tensor y = tokens ? ops::token_conv(given[0], given[1], given[2], h, w)
-                            : reference(given[0], given[1], given[2], h, w);
+    const Tensor y = tokens ? ops::token_conv(given[0], given[1], given[2], s.h, s.w)
+                            : reference(given[0], given[1], given[2], s.h, s.w);
     autograd::backward(y, ops::cast(random_tensor(y.shape(), 9, DType::kFloat32), type));
     return std::vector<Tensor>{y, leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
   };

@@ -90,12 +90,13 @@ struct NormPlanes {
 };
 
 /// Rows of a token grid under a depthwise kernel, for one row of results; an element holds the
-/// `channels` of a token. rows: kernel_h pointers to `tokens` tokens each, null outside the grid.
-/// What the next row reads and writes is fetched meanwhile.
-template <class S>
+/// `channels` of a token. rows: kernel_h pointers to `places` tokens as pack_tokens() leaves them,
+/// null outside the grid; the first of `tokens` results begins at the first place. What the next
+/// row reads and writes is fetched meanwhile.
+template <class T>
 struct TokenRows {
-  const S* const* rows = nullptr;
-  std::int64_t tokens = 0, channels = 0, kernel_h = 1, kernel_w = 1;
+  const T* const* rows = nullptr;
+  std::int64_t tokens = 0, places = 0, channels = 0, kernel_h = 1, kernel_w = 1;
   Ahead reads = {}, writes = {};
 };
 
