@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,11 +86,11 @@ class Op {
   Op(const char* name, std::initializer_list<Tensor> inputs);
   Op(const char* name, std::vector<Tensor> inputs);
 
-  /// Multiply-adds of the forward pass, for the profiler. Backward has them once for each of two
-  /// operands that wants a gradient, and computes `again` of them because results are not kept.
-  void macs(std::int64_t count, std::int64_t again = 0) {
-    macs_ = count;
-    macs_again_ = again;
+  /// Multiply-adds of the forward pass, for the profiler. Backward has them once for each of the
+  /// first two inputs that wants a gradient, unless it says how many it has.
+  void macs(std::int64_t forward, std::optional<std::int64_t> backward = std::nullopt) {
+    macs_ = forward;
+    backward_macs_ = backward;
   }
   /// For the profiler; kNothing is seen from the result.
   void moves(Moved moved) { moved_ = moved; }
@@ -126,7 +127,8 @@ class Op {
 
   const char* name_;
   std::vector<Tensor> inputs_, leaves_;
-  std::int64_t macs_ = 0, macs_again_ = 0, remade_bytes_ = 0;
+  std::int64_t macs_ = 0, remade_bytes_ = 0;
+  std::optional<std::int64_t> backward_macs_;
   Moved moved_ = Moved::kAll;
   bool records_ = false;
   std::vector<Watched> kept_;

@@ -154,7 +154,7 @@ void Op::record(std::span<const Tensor> results, BackwardOfAll backward) {
     return inputs_[i].defined() && inputs_[i].requires_grad();
   };
   const bool both = inputs_.size() < 2 || (wants(0) && wants(1));
-  node->backward_macs = (both ? 2 : 1) * macs_ + macs_again_;
+  node->backward_macs = backward_macs_.value_or((both ? 2 : 1) * macs_);
   node->remade_bytes = remade_bytes_;
   node->moved = moved_;
   if (observed) node->module = module_path();

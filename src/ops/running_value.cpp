@@ -71,7 +71,7 @@ RunningValue running_value(const BatchNorm& norm, const RunningValueOptions& opt
   if (norm.training) update_running(norm, mean, args.norm.rstd, x.numel() / x.size(1));
   const Tensor y = Tensor::empty_like(x);
   backend(x).value_norm(args, x, y);
-  op.macs(10 * x.numel());
+  op.macs(10 * x.numel(), 20 * x.numel());
   ValueNorm kept = args;
   kept.u = op.keep_result(args.u);
   kept.kernel = op.keep(kernel);

@@ -9,6 +9,8 @@
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
 #include "backend/backend.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/unit_attention.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
@@ -232,6 +234,20 @@ TEST_CASE("profiler: counts what has to be moved and computed, each value once",
     const auto [forward, backward] = events_of([&] { return ops::linear(x.detach(), w); });
     CHECK(backward.macs == 60);
     CHECK(bytes(backward) == Bytes{10 + 12, 30});
+  }
+  {
+    // Queries, keys and values in one tensor: all five products, whatever else may be wanted.
+    const Tensor qkv = trainable(random_tensor({1, 4, 6}, 3));
+    const auto part = [&](std::int64_t first) { return ops::heads(qkv, 1, 2, first, 2); };
+    const std::int64_t product = 4 * 4 * 2;
+    const auto attention = events_of([&] { return ops::attention(part(0), part(2), part(4), {}); });
+    CHECK(attention.first.macs == 2 * product);
+    CHECK(attention.second.macs == 5 * product);
+    const ops::Units units({.grid = {4}, .unit = {4}}, cpu());
+    const auto of_units =
+        events_of([&] { return ops::unit_attention(part(0), part(2), part(4), units, {}); });
+    CHECK(of_units.first.macs == 2 * product);
+    CHECK(of_units.second.macs == 5 * product);
   }
   {
     // The same tensor twice is read once.

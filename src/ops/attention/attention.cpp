@@ -73,7 +73,8 @@ Tensor attention(const HeadView& queries, const HeadView& keys, const HeadView& 
   op.keep(given.mask);
   const Tensor result = op.keep_result(out);
   const std::int64_t scores = args.batch * args.heads * args.queries * args.keys;
-  op.macs(scores * (q.dim + v.dim), scores * q.dim);
+  // Backward has a product for each gradient, and scores again, which are not kept.
+  op.macs(scores * (q.dim + v.dim), scores * (3 * q.dim + 2 * v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, args.add, in);
     backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout, .map_results = result},
@@ -124,7 +125,7 @@ Tensor two_map_attention(const HeadView& queries1, const HeadView& keys1, const 
   for (const Tensor& input : inputs) op.keep(input);
   op.keep(given.mask);
   const std::int64_t scores = args.batch * args.heads * args.queries * args.keys;
-  op.macs(scores * (2 * q1.dim + v.dim), scores * 2 * q1.dim);
+  op.macs(scores * (2 * q1.dim + v.dim), scores * 2 * (3 * q1.dim + v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + views);
     ViewGradients gradients(viewed, args.add, in);

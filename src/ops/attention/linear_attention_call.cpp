@@ -140,8 +140,9 @@ Tensor LinearAttentionCall::run() const {
   for (const Tensor& input : inputs) op.keep(input);
   for (const Tensor& constant : {in.mask, in.cos, in.sin}) op.keep(constant);
   // For each map: S, and the products of the queries with S and with s.
-  op.macs(args.batch * args.heads * depth *
-          (args.keys * args.v.dim + args.queries * (args.v.dim + 1)));
+  const std::int64_t macs =
+      args.batch * args.heads * depth * (args.keys * args.v.dim + args.queries * (args.v.dim + 1));
+  op.macs(macs, 2 * macs);
   return op.output(out, [=, in = this->in](const Tensor& dout, autograd::Gradients& to) {
     views::ViewGradients gradients(viewed, call.add, to);
     const auto of_view = [&](const Tensor& x) {

@@ -85,7 +85,8 @@ Tensor unit_attention(const HeadView& queries, const HeadView& keys, const HeadV
   backend(q.x).unit_attention(args, given, out, lse);
   for (const Tensor& input : inputs) op.keep(input);
   const std::int64_t scores = args.batch * args.heads * args.units * args.members * args.members;
-  op.macs(scores * (q.dim + v.dim), scores * q.dim);
+  // Backward has a product for each gradient, and scores again, which are not kept.
+  op.macs(scores * (q.dim + v.dim), scores * (3 * q.dim + 2 * v.dim));
   return op.output(out, [=](const Tensor& dout, autograd::Gradients& in) {
     const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + bias);
     views::ViewGradients gradients(viewed, !covered, in);
