@@ -191,6 +191,37 @@ inline Batch<float> first_lanes(const Batch<float>& batch, std::int64_t n) {
 }
 #endif
 
+// A vector of a row of channels: whole (kFull), or the last few channels.
+template <bool kFull>
+struct Lanes {
+  std::int64_t count;
+
+  template <class S>
+  Batch<S> load(const S* from) const {
+    if constexpr (kFull) {
+      return simd::load(from);
+    } else {
+      return load_part(from, count);
+    }
+  }
+  template <class S>
+  void store(const Batch<S>& batch, S* to) const {
+    if constexpr (kFull) {
+      simd::store(batch, to);
+    } else {
+      store_part(batch, to, count);
+    }
+  }
+};
+
+// Calls visit(lanes, first channel) over all channels.
+template <class S, class Visit>
+inline void for_channels(std::int64_t channels, Visit visit) {
+  std::int64_t c = 0;
+  for (; c + kLanes<S> <= channels; c += kLanes<S>) visit(Lanes<true>{kLanes<S>}, c);
+  if (c < channels) visit(Lanes<false>{channels - c}, c);
+}
+
 // y[i] = f(x0[i], x1[i], ...) for any number of inputs.
 template <class F, class Y, class... X>
 inline void map(std::int64_t n, F f, Y* y, const X*... x) {

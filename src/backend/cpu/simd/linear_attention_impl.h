@@ -2,8 +2,8 @@
 // A row of a head is a few vectors long.
 #pragma once
 
+#include "backend/cpu/simd/batch_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
-#include "backend/cpu/simd/token_impl.h"
 
 namespace fovea::cpu::simd {
 namespace {

@@ -2,8 +2,8 @@
 // pixels of one class; maps of the classes are a plane apart.
 #pragma once
 
+#include "backend/cpu/simd/batch_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
-#include "backend/cpu/simd/token_impl.h"
 
 namespace fovea::cpu::simd {
 namespace {

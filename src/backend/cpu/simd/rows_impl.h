@@ -134,36 +134,31 @@ void normalise_backward(bool centred, const S* x, Compute<S> mean, Compute<S> rs
                         Compute<S>* dbias, std::int64_t n) {
   using T = Compute<S>;
   using B = Batch<S>;
-  T sum_e = 0;
-  T sum_ex = 0;
+  B e_sum(T{0});
+  B ex_sum(T{0});
+  for_channels<S>(n, [&](const auto lanes, std::int64_t i) {
+    const B d = lanes.template load<S>(dy + i);
+    const B xhat = (lanes.template load<S>(x + i) - mean) * rstd;
+    const B e = weight != nullptr ? d * lanes.template load<T>(weight + i) : d;
+    e_sum += e;
+    ex_sum = xsimd::fma(e, xhat, ex_sum);
+    if (dweight != nullptr)
+      lanes.template store<T>(xsimd::fma(d, xhat, lanes.template load<T>(dweight + i)),
+                              dweight + i);
+    if (dbias != nullptr) lanes.template store<T>(d + lanes.template load<T>(dbias + i), dbias + i);
+  });
+  if (dx == nullptr) return;
+  const T mean_e = centred ? horizontal_sum<T>(e_sum) / static_cast<T>(n) : T{0};
+  const T mean_ex = horizontal_sum<T>(ex_sum) / static_cast<T>(n);
   if (weight != nullptr) {
-    if (centred)
-      sum_e = accumulate<T>(
-          n, [](B d, B w) { return d * w; }, dy, weight);
-    sum_ex = accumulate<T>(
-        n, [=](B xi, B w, B d) { return d * w * ((xi - mean) * rstd); }, x, weight, dy);
-  } else {
-    if (centred) sum_e = sum(dy, n);
-    sum_ex = accumulate<T>(
-        n, [=](B xi, B d) { return d * ((xi - mean) * rstd); }, x, dy);
-  }
-  const T mean_e = sum_e / static_cast<T>(n);
-  const T mean_ex = sum_ex / static_cast<T>(n);
-  if (dx != nullptr && weight != nullptr) {
     map(
         n, [=](B xi, B w, B d) { return rstd * (d * w - mean_e - (xi - mean) * rstd * mean_ex); },
         dx, x, weight, dy);
-  } else if (dx != nullptr) {
+  } else {
     map(
         n, [=](B xi, B d) { return rstd * (d - mean_e - (xi - mean) * rstd * mean_ex); }, dx, x,
         dy);
   }
-  if (dweight != nullptr) {
-    map(
-        n, [=](B xi, B d, B w) { return w + d * ((xi - mean) * rstd); }, dweight, x, dy,
-        static_cast<const T*>(dweight));
-  }
-  if (dbias != nullptr) add_wide(T{1}, dy, dbias, n);
 }
 
 }  // namespace

@@ -11,37 +11,6 @@
 namespace fovea::cpu::simd {
 namespace {
 
-// A vector of `lanes` channels: whole (kFull), or the last few channels.
-template <bool kFull>
-struct Lanes {
-  std::int64_t count;
-
-  template <class S>
-  Batch<S> load(const S* from) const {
-    if constexpr (kFull) {
-      return simd::load(from);
-    } else {
-      return load_part(from, count);
-    }
-  }
-  template <class S>
-  void store(const Batch<S>& batch, S* to) const {
-    if constexpr (kFull) {
-      simd::store(batch, to);
-    } else {
-      store_part(batch, to, count);
-    }
-  }
-};
-
-// Calls visit(lanes, first channel) over all channels.
-template <class S, class Visit>
-inline void for_channels(std::int64_t channels, Visit visit) {
-  std::int64_t c = 0;
-  for (; c + kLanes<S> <= channels; c += kLanes<S>) visit(Lanes<true>{kLanes<S>}, c);
-  if (c < channels) visit(Lanes<false>{channels - c}, c);
-}
-
 template <class S>
 void pack_tokens(const S* x, std::int64_t first, std::int64_t places, std::int64_t tokens,
                  std::int64_t channels, Compute<S>* to) {
