@@ -172,8 +172,9 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
 TEST_CASE("conv: shapes whose blocks are cut in every way equal direct loops", "[ops]") {
   // Small maps, of which items lie next to each other, in blocks with some left over, alone, and
   // with a stride, also in the gradient of the input; rows in parts, of whole vectors and not, and
-  // with a stride; rows of whole vectors; a kernel wider than a vector and its padding, and one of
-  // more terms than are summed at once; many channels; padding that nothing reads.
+  // with a stride; rows of whole vectors, of few channels and with strides and groups; a kernel
+  // wider than a vector and its padding, and one of more terms than are summed at once; many
+  // channels; padding that nothing reads.
   const auto g = GENERATE(
       values<Geometry>({{75, 16, 20, 1, {1, 4, 4}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
                         {150, 5, 7, 1, {1, 1, 1}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
@@ -185,6 +186,7 @@ TEST_CASE("conv: shapes whose blocks are cut in every way equal direct loops", "
                         {2, 3, 5, 1, {1, 2, 2560}, {1, 1, 5}, {1, 1, 1}, {0, 0, 2}, {1, 1, 1}},
                         {1, 3, 5, 1, {1, 1, 5003}, {1, 1, 6}, {1, 1, 3}, {0, 0, 2}, {1, 1, 2}},
                         {3, 12, 13, 1, {1, 33, 32}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+                        {3, 10, 14, 2, {5, 9, 64}, {2, 2, 2}, {1, 2, 2}, {0, 0, 0}, {1, 1, 1}},
                         {2, 3, 4, 1, {1, 3, 60}, {1, 1, 61}, {1, 1, 1}, {0, 0, 30}, {1, 1, 1}},
                         {1, 3, 5, 1, {1, 20, 21}, {1, 17, 17}, {1, 1, 1}, {0, 8, 8}, {1, 1, 1}},
                         {1, 5, 300, 1, {1, 12, 8}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},

@@ -1,6 +1,7 @@
 // The gradient of the weight over copies of parts of the input (tap_layout.h): register tiles of
-// taps and output channels, summed over positions; output channels are lanes, for which dy is
-// transposed.
+// taps and output channels, summed over positions. Output channels are lanes, for which dy is
+// transposed; or positions are, where lines are so long, and so few terms share what is
+// transposed, that this costs less.
 #include <algorithm>
 #include <vector>
 
@@ -12,9 +13,21 @@
 namespace fovea::cpu {
 namespace {
 
-// Of a block of the gradient of the weight, which has one sum over them: of 256, gradients of large
-// maps had errors half as large again.
+// Of a block of the gradient of the weight, for each sum over them: of 256, gradients of large maps
+// had errors half as large again.
 constexpr std::int64_t kPositions = 128;
+
+template <class T>
+std::int64_t lanes() {
+  return simd::kernels().vector_bytes / std::int64_t{sizeof(T)};
+}
+
+// (Measured with eight lanes; a line has some twenty instructions of its own.)
+template <class T>
+bool positions_are_lanes(const ConvGeometry& g) {
+  const std::int64_t vectors = g.out[2] / lanes<T>();
+  return g.out[2] % lanes<T>() == 0 && g.c_in * g.taps() <= 36 * vectors;
+}
 
 // dy of a block and a group, transposed: panels of two vectors of channels, a row a position.
 template <class T>
@@ -47,10 +60,12 @@ class BackwardWeight {
   BackwardWeight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x, const Tensor& dy,
                  const Tensor& dweight)
       : g_(g),
-        layout_(TapLayout::of<T>(g, TapLayout::Lines::kRows, kPositions)),
+        in_place_(positions_are_lanes<T>(g)),
+        layout_(TapLayout::of<T>(g, TapLayout::Lines::kRows,
+                                 in_place_ ? kPositions * lanes<T>() : kPositions)),
         source_(x),
         dy_(dy.data<T>()),
-        pair_(2 * simd::kernels().vector_bytes / std::int64_t{sizeof(T)}),
+        pair_(2 * lanes<T>()),
         panels_(divide_up(g.c_out, pair_)) {
     const std::int64_t size = dweight.numel(), pieces = conv_pieces(g, size);
     const Chunks cut(layout_.blocks(), size, pieces);
@@ -80,10 +95,15 @@ class BackwardWeight {
   }
 
  private:
-  std::int64_t panel_size() const { return range_ * g_.taps() * pair_; }
-  // Parts of a piece's memory.
-  std::int64_t sums_size() const { return panels_ * panel_size(); }
-  std::int64_t gradient_size() const { return layout_.block_positions() * panels_ * pair_; }
+  std::int64_t row_size() const { return range_ * g_.taps(); }
+  std::int64_t panel_size() const { return row_size() * pair_; }
+  // Parts of a piece's memory. Sums are rows of output channels, or panels of two vectors of them.
+  std::int64_t sums_size() const {
+    return in_place_ ? g_.c_out * row_size() : panels_ * panel_size();
+  }
+  std::int64_t gradient_size() const {
+    return in_place_ ? 0 : layout_.block_positions() * panels_ * pair_;
+  }
   std::int64_t copy_size() const { return round_up(layout_.copy_size(copied_), simd::kSlack); }
   std::int64_t made_size() const { return source_.made() ? layout_.made_size() : 0; }
 
@@ -91,31 +111,42 @@ class BackwardWeight {
            T* sums) const {
     T* gradient = sums + sums_size();
     T* copy = gradient + gradient_size();
-    pack_gradient(g_, block, dy_, group, pair_, gradient);
+    if (!in_place_) pack_gradient(g_, block, dy_, group, pair_, gradient);
+    const std::int64_t plane = (block.item * g_.groups + group) * g_.c_out;
+    const T* dy = dy_ + plane * g_.out_size() + layout_.place(block.begin);
     for (std::int64_t c = 0; c < channels; c += copied_) {
       const std::int64_t here = std::min(copied_, channels - c);
       layout_.copy(source_, block, group * g_.c_in + first + c, here, copy + copy_size(), copy);
-      simd::kernels().of<T>().conv_line_sums({.count = layout_.line_count(block),
-                                              .width = layout_.line_width(block),
-                                              .terms = here * g_.taps(),
-                                              .lines = layout_.lines().data(),
-                                              .distances = distances_.data(),
-                                              .x = copy},
-                                             gradient, g_.c_out, sums + c * g_.taps() * pair_,
-                                             panel_size());
+      const simd::ConvLines<T> lines{.count = layout_.line_count(block),
+                                     .width = layout_.line_width(block),
+                                     .terms = here * g_.taps(),
+                                     .lines = layout_.lines().data(),
+                                     .distances = distances_.data(),
+                                     .x = copy};
+      if (in_place_) {
+        simd::kernels().of<T>().conv_plane_sums(lines, dy, g_.out_size(), g_.c_out,
+                                                sums + c * g_.taps(), row_size());
+      } else {
+        simd::kernels().of<T>().conv_line_sums(lines, gradient, g_.c_out,
+                                               sums + c * g_.taps() * pair_, panel_size());
+      }
     }
   }
 
   // The first `terms` sums of all channels to rows of the weight.
   void put(const T* sums, std::int64_t terms, T* to) const {
-    for (std::int64_t c = 0; c < g_.c_out; ++c) {
+    for (std::int64_t c = 0; c < g_.c_out; ++c, to += g_.c_in * g_.taps()) {
+      if (in_place_) {
+        std::copy_n(sums + c * row_size(), terms, to);
+        continue;
+      }
       const T* from = sums + c / pair_ * panel_size() + c % pair_;
-      for (std::int64_t term = 0; term < terms; ++term)
-        to[c * g_.c_in * g_.taps() + term] = from[term * pair_];
+      for (std::int64_t term = 0; term < terms; ++term) to[term] = from[term * pair_];
     }
   }
 
   const ConvGeometry& g_;
+  bool in_place_;  // dy is read where it lies: positions are lanes
   TapLayout layout_;
   ConvSource<T> source_;
   const T* dy_;

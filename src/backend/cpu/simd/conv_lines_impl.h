@@ -183,5 +183,78 @@ void conv_line_sums(const ConvLines<T>& p, const T* dy, std::int64_t channels, T
   }
 }
 
+// Output channels and terms whose sums are in registers: 24 of 32, or 12 of 16.
+constexpr int kSumChannels = 4;
+template <class T>
+constexpr int kSumTerms = kTileRows<T> / 2;
+
+// Positions are lanes, whose sums are joined in the end.
+template <class T, int kChannels, int kTerms>
+inline void plane_sums_tile(const ConvLines<T>& p, const std::int64_t* distances, const T* dy,
+                            std::int64_t plane, T* sums, std::int64_t ld) {
+  using B = Batch<T>;
+  B parts[kChannels][kTerms];
+#pragma GCC unroll 4
+  for (int c = 0; c < kChannels; ++c) {
+#pragma GCC unroll 6
+    for (int t = 0; t < kTerms; ++t) parts[c][t] = B(T{0});
+  }
+  for (std::int64_t line = 0; line < p.count; ++line) {
+    const T* x = p.x + p.lines[line].x;
+    const T* from = dy + p.lines[line].y;
+    const T* right[kTerms];
+#pragma GCC unroll 6
+    for (int t = 0; t < kTerms; ++t) right[t] = x + distances[t];
+#pragma GCC unroll 2
+    for (std::int64_t i = 0; i < p.width; i += kLanes<T>) {
+      B terms[kTerms];
+#pragma GCC unroll 6
+      for (int t = 0; t < kTerms; ++t) terms[t] = B::load_unaligned(right[t] + i);
+#pragma GCC unroll 4
+      for (int c = 0; c < kChannels; ++c) {
+        const B gradient = B::load_unaligned(from + c * plane + i);
+#pragma GCC unroll 6
+        for (int t = 0; t < kTerms; ++t) parts[c][t] = xsimd::fma(gradient, terms[t], parts[c][t]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < kChannels; ++c) {
+#pragma GCC unroll 6
+    for (int t = 0; t < kTerms; ++t) sums[c * ld + t] += horizontal_sum<T>(parts[c][t]);
+  }
+}
+
+template <class T, int kChannels, int kTerms>
+inline void plane_sums_tile_of(std::int64_t channels, std::int64_t terms, const ConvLines<T>& p,
+                               const std::int64_t* distances, const T* dy, std::int64_t plane,
+                               T* sums, std::int64_t ld) {
+  if (channels < kChannels) {
+    if constexpr (kChannels > 1)
+      plane_sums_tile_of<T, kChannels - 1, kTerms>(channels, terms, p, distances, dy, plane, sums,
+                                                   ld);
+  } else if (terms < kTerms) {
+    if constexpr (kTerms > 1)
+      plane_sums_tile_of<T, kChannels, kTerms - 1>(channels, terms, p, distances, dy, plane, sums,
+                                                   ld);
+  } else {
+    plane_sums_tile<T, kChannels, kTerms>(p, distances, dy, plane, sums, ld);
+  }
+}
+
+template <class T>
+void conv_plane_sums(const ConvLines<T>& p, const T* dy, std::int64_t plane, std::int64_t channels,
+                     T* sums, std::int64_t ld) {
+  constexpr std::int64_t kTerms = kSumTerms<T>;
+  for (std::int64_t c = 0; c < channels; c += kSumChannels) {
+    for (std::int64_t i = 0; i < p.terms; i += kTerms) {
+      const std::int64_t here = channels - c < kSumChannels ? channels - c : kSumChannels;
+      const std::int64_t terms = p.terms - i < kTerms ? p.terms - i : kTerms;
+      plane_sums_tile_of<T, kSumChannels, kTerms>(here, terms, p, p.distances + i, dy + c * plane,
+                                                  plane, sums + c * ld + i, ld);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fovea::cpu::simd
