@@ -1,5 +1,8 @@
 #include "ops/linear.h"
 
+#include <cmath>
+#include <vector>
+
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
@@ -161,6 +164,18 @@ TEST_CASE("layer_norm: rows have mean 0 and variance 1 also far from zero", "[op
   const Tensor squares = ops::square(ops::sub(y, ops::mean(y, {1}, true)));
   for (const double var : to_doubles(ops::mean(squares, {1})))
     CHECK(var == Approx(1.0).epsilon(1e-3));
+}
+
+TEST_CASE("layer_norm: gradients of rows so far from zero that mean / deviation overflows",
+          "[ops]") {
+  // Five: what is behind the last channel must not meet infinity.
+  const std::vector<float> far(5, std::ldexp(1.0F, 123));
+  const Tensor x = trainable(Tensor::from<float>(far, {1, 5}, cpu()));
+  const Tensor y = ops::layer_norm(x, {}, {}, 1e-4);
+  autograd::backward(y, Tensor::from<float>({1, 2, 3, 4, 5}, {1, 5}, cpu()));
+  const std::vector<double> found = to_doubles(x.grad());
+  for (std::size_t i = 0; i < 5; ++i)
+    CHECK(found[i] == Approx(100.0 * (static_cast<double>(i) - 2.0)).epsilon(1e-5));
 }
 
 TEST_CASE("cross_entropy: gradients with smoothing, ignored rows and reductions", "[ops]") {

@@ -138,12 +138,13 @@ void normalise_backward(bool centred, const S* x, Compute<S> mean, Compute<S> rs
   B ex_sum(T{0});
   for_channels<S>(n, [&](const auto lanes, std::int64_t i) {
     const B d = lanes.template load<S>(dy + i);
-    const B xhat = (lanes.template load<S>(x + i) - mean) * rstd;
+    // (xhat behind the last channel might be infinite, and must not meet the zeros of e there.)
+    const B off = lanes.template load<S>(x + i) - mean;
     const B e = weight != nullptr ? d * lanes.template load<T>(weight + i) : d;
     e_sum += e;
-    ex_sum = xsimd::fma(e, xhat, ex_sum);
+    ex_sum = xsimd::fma(e * off, B(rstd), ex_sum);
     if (dweight != nullptr)
-      lanes.template store<T>(xsimd::fma(d, xhat, lanes.template load<T>(dweight + i)),
+      lanes.template store<T>(xsimd::fma(d, off * rstd, lanes.template load<T>(dweight + i)),
                               dweight + i);
     if (dbias != nullptr) lanes.template store<T>(d + lanes.template load<T>(dbias + i), dbias + i);
   });
