@@ -148,7 +148,7 @@ class AttentionBlocks {
 
   // Columns of a block that are computed: those behind the last key are products with zeros.
   static std::int64_t whole_lanes(std::int64_t keys) {
-    const std::int64_t lanes = simd::kernels().vector_bytes / static_cast<std::int64_t>(sizeof(C));
+    const std::int64_t lanes = simd::kernels().lanes<C>();
     return divide_up(keys, lanes) * lanes;
   }
 

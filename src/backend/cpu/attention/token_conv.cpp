@@ -33,7 +33,7 @@ struct Geometry {
         kernel_d(x.rank() == 5 ? weight.size(2) : 1),
         kernel_h(weight.size(-2)),
         kernel_w(weight.size(-1)),
-        width(2 * simd::kernels().vector_bytes / static_cast<std::int64_t>(sizeof(C))),
+        width(2 * simd::kernels().lanes<C>()),
         panels(divide_up(channels, width)) {
     // Rows around a band are read twice, so bands should not be thin.
     constexpr std::int64_t kBandElements = 1 << 17;

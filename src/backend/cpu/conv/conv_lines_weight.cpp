@@ -17,16 +17,11 @@ namespace {
 // had errors half as large again.
 constexpr std::int64_t kPositions = 128;
 
-template <class T>
-std::int64_t lanes() {
-  return simd::kernels().vector_bytes / std::int64_t{sizeof(T)};
-}
-
 // (Measured with eight lanes; a line has some twenty instructions of its own.)
 template <class T>
 bool positions_are_lanes(const ConvGeometry& g) {
-  const std::int64_t vectors = g.out[2] / lanes<T>();
-  return g.out[2] % lanes<T>() == 0 && g.c_in * g.taps() <= 36 * vectors;
+  const std::int64_t lanes = simd::kernels().lanes<T>();
+  return g.out[2] % lanes == 0 && g.c_in * g.taps() <= 36 * (g.out[2] / lanes);
 }
 
 // dy of a block and a group, transposed: panels of two vectors of channels, a row a position.
@@ -62,10 +57,10 @@ class BackwardWeight {
       : g_(g),
         in_place_(positions_are_lanes<T>(g)),
         layout_(TapLayout::of<T>(g, TapLayout::Lines::kRows,
-                                 in_place_ ? kPositions * lanes<T>() : kPositions)),
+                                 in_place_ ? kPositions * simd::kernels().lanes<T>() : kPositions)),
         source_(x),
         dy_(dy.data<T>()),
-        pair_(2 * lanes<T>()),
+        pair_(2 * simd::kernels().lanes<T>()),
         panels_(divide_up(g.c_out, pair_)) {
     const std::int64_t size = dweight.numel(), pieces = conv_pieces(g, size);
     const Chunks cut(layout_.blocks(), size, pieces);

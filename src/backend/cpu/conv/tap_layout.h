@@ -29,8 +29,8 @@ class TapLayout {
   /// `most`: positions of a block. T: what is copied.
   template <class T>
   static TapLayout of(const ConvGeometry& g, Lines lines, std::int64_t most) {
-    return {g, lines == Lines::kRows ? 1 : simd::kernels().vector_bytes / std::int64_t{sizeof(T)},
-            lines != Lines::kApart, most};
+    return {g, lines == Lines::kRows ? 1 : simd::kernels().lanes<T>(), lines != Lines::kApart,
+            most};
   }
 
   std::int64_t blocks() const;

@@ -141,8 +141,7 @@ std::int64_t multiply_adds(std::int64_t turns) {
 // Products whose operands stay in the first-level cache.
 std::int64_t small_products(std::int64_t turns) {
   constexpr std::int64_t kRows = simd::kPackedRows, kDepth = simd::kPanelDepth / 2;
-  const std::int64_t columns =
-      2 * simd::kernels().vector_bytes / static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t columns = 2 * simd::kernels().lanes<float>();
   alignas(64) std::array<float, kRows * kDepth + simd::kSlack> a{};
   alignas(64) std::array<float, simd::kPackedColumns * kDepth> b{};
   alignas(64) std::array<float, kRows * simd::kPackedColumns> c{};

@@ -154,8 +154,7 @@ void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
 template <class S, class C>
 void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulate) {
   using T = Compute<C>;
-  const std::int64_t width =
-      2 * simd::kernels().vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t width = 2 * simd::kernels().lanes<T>();
   const Sums<C> sums(args, at.c);
   for_stretches(args.k, [&](std::int64_t first, std::int64_t depth) {
     T* a = packed_rows<T>(args.m, depth);

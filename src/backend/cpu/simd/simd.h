@@ -184,6 +184,11 @@ struct Table {
   Kernels<double> f64;
   Maps<BFloat16> bf16;
 
+  /// Elements of a vector of this type.
+  template <class T>
+  std::int64_t lanes() const {
+    return vector_bytes / static_cast<std::int64_t>(sizeof(T));
+  }
   template <class S>
   const auto& of() const {
     if constexpr (std::is_same_v<S, BFloat16>) {
