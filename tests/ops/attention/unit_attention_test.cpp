@@ -1,5 +1,6 @@
 #include "ops/attention/unit_attention.h"
 
+#include "ops/attention/attention.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
@@ -279,6 +280,23 @@ TEST_CASE("unit_attention: is its maps times the values", "[ops][attention]") {
     }
   }
   CHECK(largest < 1e-12);
+}
+
+TEST_CASE("unit_attention: one unit of many tokens is attention", "[ops][attention]") {
+  const std::int64_t tokens = GENERATE(257, 324, 520);
+  const ops::Units units({.grid = {tokens}, .unit = {tokens}}, cpu());
+  const auto run = [&](bool whole) {
+    const Tensor qkv = trainable(random_tensor({1, tokens, 3 * 2 * 5}, 1));
+    const ops::HeadView q = part_of(qkv, 2, 0), k = part_of(qkv, 2, 1), v = part_of(qkv, 2, 2);
+    const Tensor y = whole ? ops::attention(q, k, v, {.scale = 0.5})
+                           : ops::unit_attention(q, k, v, units, {.scale = 0.5});
+    autograd::backward(ops::sum(ops::mul(y, random_tensor(y.shape(), 2))));
+    return std::pair{y.detach(), qkv.grad()};
+  };
+  const auto [y, gradient] = run(false);
+  const auto [expected, expected_gradient] = run(true);
+  CHECK(max_difference(y, expected) < 1e-12);
+  CHECK(max_difference(gradient, expected_gradient) < 1e-11);
 }
 
 TEST_CASE("unit_attention: dilated units are local ones of a permuted grid", "[ops][attention]") {

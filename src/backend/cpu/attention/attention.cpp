@@ -4,6 +4,7 @@
 // widened while operands are packed; tile registers, where there are any, multiply it.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backend/cpu/attention/attention_blocks.h"
@@ -32,11 +33,15 @@ class Forward : public AttentionBlocks<S> {
   // Of an item's head.
   std::int64_t pieces() const { return divide_up(args_.queries, kPieceQueries); }
 
-  void run(Pair at, std::int64_t piece, const AttentionInputs& in, const S* const* c,
-           const AttentionResults& to) const {
+  // `next`: what the thread mostly comes to next, if anything.
+  void run(Pair at, std::int64_t piece, std::optional<Pair> next, const AttentionInputs& in,
+           const S* const* c, const AttentionResults& to) const {
     const Span queries{piece * kPieceQueries,
                        std::min(kPieceQueries, args_.queries - piece * kPieceQueries)};
     const State state(*this, queries.count, in.q);
+    if (next.has_value() && pieces() == 1 && key_blocks() == 1)
+      announce(*next, divide_up(queries.count, rows_) * (joins() ? maps() + 1 : 2 * maps()), in, to,
+               state);
     for (const Stream& stream : streams_) {
       load_rows<S>(in.q, stream.q, at, queries.first, queries.count, state.queries[stream.index]);
       std::fill_n(state.tops[stream.index], queries.count, kNever<C>);
@@ -53,6 +58,20 @@ class Forward : public AttentionBlocks<S> {
   }
 
  private:
+  struct State;
+
+  void announce(Pair at, std::int64_t products, const AttentionInputs& in,
+                const AttentionResults& to, const State& state) const {
+    state.next = NextHead(products);
+    for (const Stream& stream : streams_) {
+      state.next.template add<S>(in.q, stream.q, at, args_.queries);
+      state.next.template add<S>(in.k, stream.k, at, args_.keys);
+    }
+    state.next.template add<S>(in.v, args_.v, at, args_.keys);
+    state.next.add(to.out.template data<S>() + place(at, 0) * args_.v.dim,
+                   args_.heads * args_.v.dim, args_.queries, args_.v.dim);
+  }
+
   // Scratch of one piece.
   struct State {
     Scratch<C> scratch;
@@ -64,6 +83,7 @@ class Forward : public AttentionBlocks<S> {
     C* values;
     C* map[2] = {};  // (block's queries, whole_vectors(keys))
     C* factors;      // (block's queries)
+    mutable NextHead next;
     C* scales[2] = {};
 
     State(const Forward& of, std::int64_t queries_count, const Tensor& like)
@@ -114,13 +134,14 @@ class Forward : public AttentionBlocks<S> {
                  .a = map,
                  .a_row = ld,
                  .c = results + first * width,
-                 .accumulate = index > 0},
+                 .accumulate = index > 0,
+                 .ahead = state.next.take()},
                 values);
       };
       for (const Stream& stream : streams_) {
         const std::size_t s = stream.index;
-        scores(state.queries[s] + first * args_.q.dim, packed[s], at.item, rows, seen,
-               state.map[s]);
+        scores(state.queries[s] + first * args_.q.dim, packed[s], at.item, rows, seen, state.map[s],
+               state.next.take());
         kernels_.softmax_step(state.map[s], rows.count, ld, state.tops[s] + first,
                               state.sums[s] + first, state.factors);
         if (joins()) continue;
@@ -202,9 +223,15 @@ void CpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in,
     const Problems<Forward<S>> problems(args, in.mask);
     const S* const c[2] = {optional<S>(in.c1), optional<S>(in.c2)};
     const std::int64_t pieces = problems.of_item(0).pieces();
-    pool_.run(args.batch * args.heads * pieces, [&](std::int64_t i) {
-      const Pair at{i / pieces / args.heads, i / pieces % args.heads};
-      problems.of_item(at.item).run(at, i % pieces, in, c, to);
+    const std::int64_t count = args.batch * args.heads * pieces;
+    const auto pair_of = [&](std::int64_t i) {
+      return Pair{i / pieces / args.heads, i / pieces % args.heads};
+    };
+    pool_.run(count, [&](std::int64_t i) {
+      // Threads take turns, so that this is what a thread mostly comes to next.
+      const std::int64_t later = i + pool_.threads();
+      const std::optional<Pair> next = later < count ? std::optional(pair_of(later)) : std::nullopt;
+      problems.of_item(pair_of(i).item).run(pair_of(i), i % pieces, next, in, c, to);
     });
   });
 }

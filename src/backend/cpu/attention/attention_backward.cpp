@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -80,9 +81,12 @@ class Backward : public AttentionBlocks<S> {
     return key_blocks() > 1 && !call.upstream.map_results.defined();
   }
 
-  void run(Pair at, std::int64_t piece, const Call& call, Shared<C>& shared) const {
+  // `next`: as of the forward pass.
+  void run(Pair at, std::int64_t piece, std::optional<Pair> next, const Call& call,
+           Shared<C>& shared) const {
     const Span keys = key_block(piece);
     const State state(*this, call.in.q);
+    if (next.has_value() && key_blocks() == 1) announce(*next, call, state);
     for (const Stream& stream : streams_) {
       const std::size_t s = stream.index;
       state.keys_transposed[s] =
@@ -146,6 +150,24 @@ class Backward : public AttentionBlocks<S> {
 
  private:
   static constexpr std::int64_t kGroup = 8;
+  struct State;
+
+  void announce(Pair at, const Call& call, const State& state) const {
+    state.next = NextHead(query_blocks() * (2 + 3 * maps()));
+    const auto add_streams = [&](const Tensor& queries, const Tensor& keys) {
+      for (const Stream& stream : streams_) {
+        state.next.template add<S>(queries, stream.q, at, args_.queries);
+        state.next.template add<S>(keys, stream.k, at, args_.keys);
+      }
+    };
+    add_streams(call.in.q, call.in.k);
+    state.next.template add<S>(call.in.v, args_.v, at, args_.keys);
+    const std::int64_t width = args_.v.dim;
+    state.next.add(call.upstream.dout.template data<S>() + place(at, 0) * width,
+                   args_.heads * width, args_.queries, width);
+    add_streams(call.to.q, call.to.k);
+    state.next.template add<S>(call.to.v, args_.v, at, args_.keys);
+  }
 
   // Scratch of one piece.
   struct State {
@@ -165,6 +187,7 @@ class Backward : public AttentionBlocks<S> {
     C* fused;                     // (rows, whole_vectors(keys))
     C* dfused;                    // the same
     C *c[2] = {}, *dots[2] = {};  // (rows)
+    mutable NextHead next;
 
     State(const Backward& of, const Tensor& like) : scratch(of.state_size(), like) {
       const std::int64_t dim = of.args_.q.dim;
@@ -225,14 +248,15 @@ class Backward : public AttentionBlocks<S> {
   void upstream_of_map(const Span& rows, const Span& keys, const RightOperand<C>& values,
                        const State& state) const {
     const std::int64_t ld = whole_vectors(keys.count);
-    const std::int64_t n = Base::whole_lanes(keys.count);
+    const std::int64_t n = whole_lanes<C>(keys.count);
     product({.m = rows.count,
              .n = n,
              .k = args_.v.dim,
              .a = state.dy,
              .a_row = args_.v.dim,
              .c = state.dfused,
-             .ldc = ld},
+             .ldc = ld,
+             .ahead = state.next.take()},
             values);
     for (std::int64_t r = 0; n < ld && r < rows.count; ++r)
       std::fill(state.dfused + r * ld + n, state.dfused + (r + 1) * ld, C{0});
@@ -242,7 +266,7 @@ class Backward : public AttentionBlocks<S> {
                      const Call& call, const RightOperand<C>& keys_transposed,
                      const State& state) const {
     const std::size_t s = stream.index;
-    scores(state.queries[s], keys_transposed, at.item, rows, keys, state.map[s]);
+    scores(state.queries[s], keys_transposed, at.item, rows, keys, state.map[s], state.next.take());
     const C* lse = call.upstream.lse.template data<C>() + row(s, at, rows.first);
     kernels_.probability_rows(state.map[s], rows.count, whole_vectors(keys.count), lse);
   }
@@ -315,7 +339,8 @@ class Backward : public AttentionBlocks<S> {
              .a_row = 1,
              .a_column = ld,
              .c = state.value_gradients,
-             .accumulate = true},
+             .accumulate = true,
+             .ahead = state.next.take()},
             this->pack(state.dy, width, rows.count, width, state.packed_dy));
   }
 
@@ -330,7 +355,8 @@ class Backward : public AttentionBlocks<S> {
              .a_row = 1,
              .a_column = whole_vectors(keys.count),
              .c = state.key_gradients[s],
-             .accumulate = true},
+             .accumulate = true,
+             .ahead = state.next.take()},
             this->pack(state.queries[s], dim, rows.count, dim, state.packed_queries));
   }
 
@@ -348,7 +374,8 @@ class Backward : public AttentionBlocks<S> {
              .a = state.map[s],
              .a_row = whole_vectors(keys.count),
              .c = sums,
-             .accumulate = piece > 0},
+             .accumulate = piece > 0,
+             .ahead = state.next.take()},
             state.keys[s]);
     // The last piece that adds to these rows.
     const std::int64_t last =
@@ -400,8 +427,11 @@ void run_heads(ThreadPool& pool, const Problems<Backward<S>>& problems, const At
   });
   const auto run = [&](const Piece& piece) {
     try {
+      const std::size_t later = piece.head + static_cast<std::size_t>(pool.threads());
+      const std::optional<Pair> later_pair =
+          later < pairs.size() ? std::optional(pairs[later]) : std::nullopt;
       problems.of_item(pairs[piece.head].item)
-          .run(pairs[piece.head], piece.number, call, *shared[piece.head]);
+          .run(pairs[piece.head], piece.number, later_pair, call, *shared[piece.head]);
     } catch (...) {
       shared[piece.head]->turns.give_up();
       throw;

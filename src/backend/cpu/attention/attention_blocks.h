@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/attention/map_rows.h"
+#include "backend/cpu/attention/next_head.h"
+#include "backend/cpu/attention/right_operand.h"
 #include "backend/cpu/pieces.h"
 #include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
@@ -35,19 +38,6 @@ struct Stream {
 struct Span {
   std::int64_t first = 0, count = 0;
   std::int64_t end() const { return first + count; }
-};
-
-/// The right operand b (k, n) of products, packed once for many of them, which may use its first
-/// rows and columns only. How depends on the kernel: for our register tiles as pack_columns does,
-/// ld terms deep; for tile registers row by row, ld elements apart.
-template <class C>
-struct RightOperand {
-  C* data = nullptr;
-  std::int64_t ld = 0;
-  /// Elements of `data` for any k, n with k n' <= this, n' being n in whole panels.
-  static std::int64_t size(std::int64_t k, std::int64_t n) {
-    return k * divide_up(n, simd::kPackedColumns) * simd::kPackedColumns;
-  }
 };
 
 /// S: how the tensors are stored.
@@ -134,37 +124,29 @@ class AttentionBlocks {
 
   // p.b comes from `b`; c without gaps between its rows unless p says so.
   void product(simd::Product<C> p, const RightOperand<C>& b) const {
+    if (tiles_ == nullptr) return times_packed(p, b);
     p.b = b.data;
     p.b_row = b.ld;
     if (p.ldc == 0) p.ldc = p.n;
-    if (tiles_ != nullptr) {
-      tiles_(p);
-    } else {
-      kernels_.packed_product(p);
-    }
+    tiles_(p);
   }
 
   // ---- The map ----
 
-  // Columns of a block that are computed: those behind the last key are products with zeros.
-  static std::int64_t whole_lanes(std::int64_t keys) {
-    const std::int64_t lanes = simd::kernels().lanes<C>();
-    return divide_up(keys, lanes) * lanes;
-  }
-
   // Scores of a block, rows whole_vectors(keys.count) apart; those of keys that are not allowed are
   // -inf. queries: (rows.count, dim); keys_transposed: of these keys.
   void scores(const C* queries, const RightOperand<C>& keys_transposed, std::int64_t item,
-              const Span& rows, const Span& keys, C* to) const {
+              const Span& rows, const Span& keys, C* to, std::span<const simd::Ahead> ahead) const {
     const std::int64_t ld = whole_vectors(keys.count);
     product({.m = rows.count,
-             .n = whole_lanes(keys.count),
+             .n = whole_lanes<C>(keys.count),
              .k = args_.q.dim,
              .alpha = static_cast<C>(args_.scale),
              .a = queries,
              .a_row = args_.q.dim,
              .c = to,
-             .ldc = ld},
+             .ldc = ld,
+             .ahead = ahead},
             keys_transposed);
     const std::uint8_t* allowed =
         mask_ == nullptr ? nullptr : mask_ + item * args_.keys + keys.first;

@@ -23,4 +23,11 @@ inline std::int64_t whole_vectors(std::int64_t keys) {
   return n >= kLong && n % kSame == 0 ? n + simd::kSlack : n;
 }
 
+/// Columns of a row that are computed: those behind the last key are products with zeros.
+template <class C>
+std::int64_t whole_lanes(std::int64_t keys) {
+  const std::int64_t lanes = simd::kernels().lanes<C>();
+  return (keys + lanes - 1) / lanes * lanes;
+}
+
 }  // namespace fovea::cpu

@@ -2,11 +2,15 @@
 // to a unit, and the scores of its queries.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/attention/map_rows.h"
-#include "backend/cpu/attention/small_products.h"
+#include "backend/cpu/attention/right_operand.h"
 #include "backend/cpu/attention/unit_seats.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/pieces.h"
@@ -71,17 +75,37 @@ class UnitMaps {
     return own_starts_ ? (in_.bias.defined() ? pieces_.heads() : 1) * args_.members * ld_ : 0;
   }
 
-  // body(unit, item) for the pairs of a piece.
-  template <class Body>
-  void for_units(const Piece& piece, C* starts, const Body& body) const {
+  // What a piece comes to after a head: another one, of the same rows or of others; null: nothing.
+  struct Following {
+    const Rows* rows;
+    std::int64_t head;
+  };
+
+  // body(unit, item, head, rows, Following) for all of a piece. lists(seats, item, rows) makes
+  // rows.
+  template <class Lists, class Body>
+  void for_heads(const Piece& piece, C* starts, const Lists& lists, const Body& body) const {
     Unit unit;
+    Rows rows, next_rows;
+    UnitSeats seats;  // of the unit of the next pair
+    table_.seat(piece.first / args_.batch, seats);
+    lists(seats, piece.first % args_.batch, next_rows);
     for (std::int64_t pair = piece.first; pair < piece.end; ++pair) {
-      const std::int64_t item = pair % args_.batch;
-      if (item == 0 || pair == piece.first) enter(pair / args_.batch, piece, starts, unit);
-      body(unit, item);
+      const std::int64_t item = pair % args_.batch, next = pair + 1;
+      std::swap(rows, next_rows);
+      if (item == 0 || pair == piece.first) enter(pair / args_.batch, seats, piece, starts, unit);
+      if (next < piece.end) {
+        if (next % args_.batch == 0) table_.seat(next / args_.batch, seats);
+        lists(seats, next % args_.batch, next_rows);
+      }
+      const std::int64_t end = piece.head + piece.heads;
+      const Following after{next < piece.end ? &next_rows : nullptr, piece.head};
+      for (std::int64_t head = piece.head; head < end; ++head)
+        body(unit, item, head, rows, head + 1 < end ? Following{&rows, head + 1} : after);
     }
   }
 
+  std::int64_t blocks(const Unit& unit) const { return divide_up(unit.queries(), rows_); }
   template <class Body>
   void for_blocks(const Unit& unit, const Body& body) const {
     for (std::int64_t first = 0; first < unit.queries(); first += rows_)
@@ -100,11 +124,30 @@ class UnitMaps {
     for (const std::int64_t token : tokens)
       rows.push_back(token < 0 ? padding : base + token * layout.token_stride);
   }
-  void list(std::int64_t item, const Unit& unit, Rows& rows) const {
+  void list(const UnitSeats& seats, std::int64_t item, Rows& rows) const {
     const S* padding = optional<S>(in_.padding);
-    list(in_.q, args_.q, item, unit.seats.query_tokens, rows.q);
-    list(in_.k, args_.k, item, unit.seats.key_tokens, rows.k, padding);
-    list(in_.v, args_.v, item, unit.seats.key_tokens, rows.v, padding);
+    list(in_.q, args_.q, item, seats.query_tokens, rows.q);
+    list(in_.k, args_.k, item, seats.key_tokens, rows.k, padding);
+    list(in_.v, args_.v, item, seats.key_tokens, rows.v, padding);
+  }
+
+  // ---- Right operands ----
+
+  // b = rows: (rows, n).
+  static RightOperand<C> pack(const std::vector<const S*>& rows, std::int64_t offset,
+                              std::int64_t n, C* to) {
+    loops().pack_listed_rows(rows.data(), offset, std::ssize(rows), n, to);
+    return {to, std::ssize(rows)};
+  }
+  static RightOperand<C> pack(const C* rows, std::int64_t count, std::int64_t n, C* to) {
+    maps().pack_columns(rows, n, 1, count, n, to);
+    return {to, count};
+  }
+  // b = rows transposed: (n, rows), with zeros up to whole_lanes(rows) columns.
+  static RightOperand<C> pack_transposed(const std::vector<const S*>& rows, std::int64_t offset,
+                                         std::int64_t n, C* to) {
+    loops().pack_listed_columns(rows.data(), offset, n, std::ssize(rows), to);
+    return {to, n};
   }
 
   std::int64_t place_of_lse(std::int64_t item, std::int64_t head, const Unit& unit) const {
@@ -113,17 +156,30 @@ class UnitMaps {
 
   // The scores of `count` queries from `first` on.
   void scores(const Unit& unit, const Piece& piece, std::int64_t head, std::int64_t first,
-              std::int64_t count, const C* queries, const C* keys_transposed, C* to) const {
-    const bool begun = unit.starts != nullptr;
-    if (begun) {
-      const C* start = unit.starts + (head - piece.head) * unit.next_start;
-      std::copy_n(start + first * unit.ld, count * unit.ld, to);
-    }
-    times({count, unit.ld, dim_}, queries, dim_, keys_transposed, to,
-          {.alpha = static_cast<C>(args_.scale), .accumulate = begun});
-    if (begun || unit.keys() == unit.ld) return;
-    for (std::int64_t r = 0; r < count; ++r)
-      std::fill(to + r * unit.ld + unit.keys(), to + (r + 1) * unit.ld, kNever<C>);
+              std::int64_t count, const C* queries, const RightOperand<C>& keys_transposed, C* to,
+              std::span<const simd::Ahead> ahead) const {
+    const C* start = unit.starts == nullptr
+                         ? nullptr
+                         : unit.starts + (head - piece.head) * unit.next_start + first * unit.ld;
+    times_packed({.m = count,
+                  .n = whole_lanes<C>(unit.keys()),
+                  .k = dim_,
+                  .alpha = static_cast<C>(args_.scale),
+                  .a = queries,
+                  .a_row = dim_,
+                  .c = to,
+                  .ldc = unit.ld,
+                  .bias = start,
+                  .bias_row = unit.ld,
+                  .ahead = ahead},
+                 keys_transposed);
+    fill_behind(unit.keys(), kNever<C>, unit, count, to);
+  }
+
+  // Rows of scores behind the last key.
+  static void fill_behind(std::int64_t last, C value, const Unit& unit, std::int64_t count, C* to) {
+    for (std::int64_t r = 0; last < unit.ld && r < count; ++r)
+      std::fill(to + r * unit.ld + last, to + (r + 1) * unit.ld, value);
   }
 
  private:
@@ -149,9 +205,10 @@ class UnitMaps {
       std::fill(std::copy_n(from, members, to), to + ld_, kNever<C>);
   }
 
-  void enter(std::int64_t number, const Piece& piece, C* starts, Unit& unit) const {
+  void enter(std::int64_t number, const UnitSeats& seats, const Piece& piece, C* starts,
+             Unit& unit) const {
     unit.number = number;
-    table_.seat(number, unit.seats);
+    unit.seats = seats;
     unit.ld = whole_vectors(unit.keys());
     unit.starts = nullptr;
     unit.next_start = 0;

@@ -191,7 +191,7 @@ class PackedProducts {
                                                 .c = y + r * pixels_,
                                                 .ldc = pixels_,
                                                 .accumulate = bias_ != nullptr || first > 0,
-                                                .ahead = part});
+                                                .ahead = {&part, 1}});
       }
     }
   }

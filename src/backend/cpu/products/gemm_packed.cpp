@@ -144,7 +144,7 @@ void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
                                               .ldc = sums.ld,
                                               .accumulate = accumulate || first > 0,
                                               .bias = at.bias,
-                                              .ahead = ahead});
+                                              .ahead = {&ahead, 1}});
     }
   });
   sums.store();
@@ -182,7 +182,7 @@ void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulat
            .ldc = sums.ld,
            .accumulate = accumulate || first > 0,
            .bias = at.bias == nullptr ? nullptr : at.bias + column,
-           .ahead = ahead});
+           .ahead = {&ahead, 1}});
     }
   });
   sums.store();

@@ -224,13 +224,6 @@ void take_columns(const S* x, std::int64_t ldx, Compute<S>* y, std::int64_t ldy,
 }
 
 template <class S>
-void take_listed_columns(const S* const* x, std::int64_t offset, Compute<S>* y, std::int64_t ldy,
-                         std::int64_t rows, std::int64_t n) {
-  transpose_rows<S>([=](std::int64_t i) { return x[i] == nullptr ? nullptr : x[i] + offset; }, y,
-                    ldy, rows, n);
-}
-
-template <class S>
 void take_listed_rows(const S* const* x, std::int64_t offset, Compute<S>* y, std::int64_t rows,
                       std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {

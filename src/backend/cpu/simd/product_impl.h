@@ -39,9 +39,9 @@ struct Addend {
   std::int64_t ld;
 };
 template <class T>
-inline Addend<T> addend_of(const Product<T>& p, const T* c, std::int64_t j) {
+inline Addend<T> addend_of(const Product<T>& p, const T* c, std::int64_t i, std::int64_t j) {
   if (p.accumulate) return {c, p.ldc};
-  return {p.bias == nullptr ? nullptr : p.bias + j, 0};
+  return {p.bias == nullptr ? nullptr : p.bias + i * p.bias_row + j, p.bias_row};
 }
 
 // The whole depth of one tile of c: kRows rows, kWide vectors. kPacked: rows of a are packed, which
@@ -112,7 +112,7 @@ inline void panel(const Product<T>& p, const T* b, std::int64_t ldb, std::int64_
     terms.k -= begin;
     T* c = p.c + i * p.ldc + j;
     tile_of<T, kRows, kWide>(rows, terms, p.a + i * p.a_row + begin * p.a_column, b + begin * ldb,
-                             ldb, c, columns, addend_of(p, c, j));
+                             ldb, c, columns, addend_of(p, c, i, j));
   }
 }
 
@@ -146,7 +146,8 @@ void product(const Product<T>& p) {
   const bool reused = p.m >= 4 * kTileRows<T> && p.b_row > kPair;
   if (p.k == 0 && !p.accumulate) {  // an empty sum
     for (std::int64_t i = 0; i < p.m; ++i) {
-      for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = p.bias != nullptr ? p.bias[j] : 0;
+      for (std::int64_t j = 0; j < p.n; ++j)
+        p.c[i * p.ldc + j] = p.bias != nullptr ? p.bias[i * p.bias_row + j] : 0;
     }
   }
   Product<T> part = p;
@@ -251,6 +252,20 @@ void sum_packed_rows(const T* packed, std::int64_t rows, std::int64_t k, bool ac
   }
 }
 
+// A row of a panel: `columns` elements and zeros.
+template <class S>
+inline void pack_panel_row(const S* from, std::int64_t column, std::int64_t columns,
+                           Compute<S>* to) {
+  constexpr std::int64_t kPair = kPanelColumns<Compute<S>>;
+  if (columns == kPair && column == 1) {
+    store(load(from), to);
+    store(load(from + kLanes<S>), to + kLanes<S>);
+  } else {
+    for (std::int64_t j = 0; j < kPair; ++j)
+      to[j] = j < columns ? value_of(from[j * column]) : Compute<S>{0};
+  }
+}
+
 template <class S>
 void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_t k,
                   std::int64_t columns, Compute<S>* to) {
@@ -262,16 +277,42 @@ void pack_columns(const S* x, std::int64_t row, std::int64_t column, std::int64_
       transpose_rows<S>([=](std::int64_t i) { return from + i * column; }, to, kPair, here, k);
       continue;
     }
-    for (std::int64_t i = 0; i < k; ++i, from += row) {
-      if (here == kPair && column == 1) {
-        store(load(from), to + i * kPair);
-        store(load(from + kLanes<S>), to + i * kPair + kLanes<S>);
-      } else {
-        for (std::int64_t j = 0; j < kPair; ++j)
-          to[i * kPair + j] = j < here ? value_of(from[j * column]) : Compute<S>{0};
-      }
+    for (std::int64_t i = 0; i < k; ++i, from += row)
+      pack_panel_row(from, column, here, to + i * kPair);
+  }
+}
+
+template <class S>
+void pack_listed_rows(const S* const* x, std::int64_t offset, std::int64_t k, std::int64_t columns,
+                      Compute<S>* to) {
+  constexpr std::int64_t kPair = kPanelColumns<Compute<S>>;
+  for (std::int64_t first = 0; first < columns; first += kPair, offset += kPair, to += kPair * k) {
+    const std::int64_t here = columns - first < kPair ? columns - first : kPair;
+    for (std::int64_t i = 0; i < k; ++i) {
+      pack_panel_row(x[i] == nullptr ? x[i] : x[i] + offset, 1, x[i] == nullptr ? 0 : here,
+                     to + i * kPair);
     }
   }
+}
+
+template <class S>
+void pack_listed_columns(const S* const* x, std::int64_t offset, std::int64_t k,
+                         std::int64_t columns, Compute<S>* to) {
+  constexpr std::int64_t kPair = kPanelColumns<Compute<S>>;
+  for (std::int64_t first = 0; first < columns; first += kPair, x += kPair, to += kPair * k) {
+    const std::int64_t here = columns - first < kPair ? columns - first : kPair;
+    transpose_rows<S>([=](std::int64_t i) { return x[i] == nullptr ? x[i] : x[i] + offset; }, to,
+                      kPair, here, k);
+  }
+}
+
+// Rows of the next tile where `left` are left. The last two tiles share theirs: one of a row or two
+// takes as long as one of four, since each of its sums waits for itself.
+template <class T>
+inline std::int64_t rows_of_tile(std::int64_t left, bool packed_rows) {
+  constexpr std::int64_t kRows = kTileRows<T>;
+  if (left <= kRows) return left;
+  return packed_rows || left >= 2 * kRows ? kRows : (left + 1) / 2;
 }
 
 template <class T, int kWide>
@@ -280,15 +321,15 @@ inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,
   constexpr int kRows = kTileRows<T>;
   constexpr std::int64_t kPair = kPanelColumns<T>;
   const T* b = p.b + j * p.b_row;
-  for (std::int64_t i = 0; i < p.m; i += kRows) {
-    const std::int64_t rows = p.m - i < kRows ? p.m - i : kRows;
+  for (std::int64_t i = 0, rows = 0; i < p.m; i += rows) {
+    rows = rows_of_tile<T>(p.m - i, packed_rows);
     const T* a = p.a + i * (packed_rows ? p.k : p.a_row);
     T* c = p.c + i * p.ldc + j;
     fetching.go_on();
     if (packed_rows && rows == kRows) {
-      tile<true, T, kRows, kWide>(p, a, b, kPair, c, columns, addend_of(p, c, j));
+      tile<true, T, kRows, kWide>(p, a, b, kPair, c, columns, addend_of(p, c, i, j));
     } else {
-      tile_of<T, kRows, kWide>(rows, p, a, b, kPair, c, columns, addend_of(p, c, j));
+      tile_of<T, kRows, kWide>(rows, p, a, b, kPair, c, columns, addend_of(p, c, i, j));
     }
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "backend/backend.h"
 
@@ -28,10 +29,12 @@ inline bool goes_past_caches(std::int64_t bytes, const void* start, std::int64_t
 enum class Omitted { kNothing, kResultsAbove, kTermsAbove, kTermsBelow };
 
 /// Memory to be fetched into the caches while something is computed: `rows` stretches of `bytes`,
-/// `apart` bytes from each other.
+/// `apart` bytes from each other, or `offset` bytes behind the addresses `starts`.
 struct Ahead {
   const void* x = nullptr;
   std::int64_t rows = 0, bytes = 0, apart = 0;
+  const void* const* starts = nullptr;
+  std::int64_t offset = 0;
 };
 
 /// c (m, n) = alpha a b, or c += alpha a b. a (m, k) and b (k, n) may have any strides, so either
@@ -49,8 +52,9 @@ struct Product {
   std::int64_t ldc = 0;
   bool accumulate = false;
   Omitted omitted = Omitted::kNothing;
-  const T* bias = nullptr;  // (n), added to every row unless c is
-  Ahead ahead = {};         // of packed_product
+  const T* bias = nullptr;  // added unless c is: (n) to every row, or rows bias_row apart
+  std::int64_t bias_row = 0;
+  std::span<const Ahead> ahead = {};  // of packed_product
 };
 
 /// Terms of a product that are added up in registers: c takes in one such sum after the other, so

@@ -131,7 +131,7 @@ void token_row(const TokenRows<Compute<S>>& r, const Compute<S>* weight, S* y) {
   const std::int64_t panels = (r.channels + kWidth - 1) / kWidth;
   const std::int64_t size = (r.kernel_h * r.kernel_w + 1) * kWidth;
   const std::int64_t groups = panels * (r.tokens / kTokensAtOnce + 1);
-  Fetching reads(r.reads, groups), writes(r.writes, groups);
+  Fetching reads({&r.reads, 1}, groups), writes({&r.writes, 1}, groups);
   with_run(r.kernel_w, [&]<int kRun>() {
     for (std::int64_t panel = 0; panel < panels; ++panel) {
       for_groups(r.tokens, true, [&]<int kTokens>(std::int64_t token) {
@@ -180,7 +180,7 @@ void token_row_sums(const TokenRows<T>& r, const T* dy, T* sums) {
   constexpr std::int64_t kWidth = kPanelColumns<T>;
   const std::int64_t panels = (r.channels + kWidth - 1) / kWidth;
   const std::int64_t size = (r.kernel_h * r.kernel_w + 1) * kWidth;
-  Fetching reads(r.reads, panels * (r.tokens / kTokensAtOnce + 1));
+  Fetching reads({&r.reads, 1}, panels * (r.tokens / kTokensAtOnce + 1));
   with_run(r.kernel_w, [&]<int kRun>() {
     for (std::int64_t panel = 0; panel < panels; ++panel) {
       const T* of_panel = dy + (panel * r.places + r.kernel_w / 2) * kWidth;
