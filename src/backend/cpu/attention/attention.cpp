@@ -96,7 +96,7 @@ class Forward : public AttentionBlocks<S> {
         sums[i] = scratch.allocate(queries_count);
         results[i] = scratch.allocate(queries_count * of.args_.v.dim);
         keys[i] = scratch.allocate(RightOperand<C>::size(of.args_.q.dim, of.most_keys()));
-        map[i] = scratch.allocate(of.rows_ * whole_vectors(of.most_keys()));
+        map[i] = scratch.allocate(of.rows_ * whole_vectors<C>(of.most_keys()));
         scales[i] = scratch.allocate(of.rows_);
       }
     }
@@ -108,7 +108,7 @@ class Forward : public AttentionBlocks<S> {
     const std::int64_t width = args_.v.dim;
     return RightOperand<C>::size(most_keys(), width) + rows_ +
            maps() * (queries * (dim + width + 2) + RightOperand<C>::size(dim, most_keys()) +
-                     rows_ * (whole_vectors(most_keys()) + 1));
+                     rows_ * (whole_vectors<C>(most_keys()) + 1));
   }
 
   // Two maps are joined before they meet the values where all keys are one block.
@@ -126,7 +126,7 @@ class Forward : public AttentionBlocks<S> {
       const Span rows{queries.first + first, std::min(rows_, queries.count - first)};
       const Span seen = this->seen_of(keys, rows);
       if (index > 0 && seen.count == 0) continue;
-      const std::int64_t ld = whole_vectors(seen.count);
+      const std::int64_t ld = whole_vectors<C>(seen.count);
       const auto add = [&](const C* map, C* results) {
         product({.m = rows.count,
                  .n = width,

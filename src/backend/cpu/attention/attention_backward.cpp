@@ -135,7 +135,7 @@ class Backward : public AttentionBlocks<S> {
         const Span rows = query_block(block);
         const Span seen = this->seen_of(keys, rows);
         if (seen.count == 0) continue;
-        const std::int64_t ld = whole_vectors(seen.count);
+        const std::int64_t ld = whole_vectors<C>(seen.count);
         load_block(at, rows, call, state);
         upstream_of_map(rows, seen, values, state);
         for (const Stream& stream : streams_) {
@@ -194,7 +194,7 @@ class Backward : public AttentionBlocks<S> {
       const std::int64_t width = of.args_.v.dim;
       const std::int64_t keys_count = of.most_keys();
       const std::int64_t rows = of.most_rows();
-      const std::int64_t ld = whole_vectors(keys_count);
+      const std::int64_t ld = whole_vectors<C>(keys_count);
       for (std::size_t i = 0; i < of.streams_.size(); ++i) {
         keys[i].data = scratch.allocate(RightOperand<C>::size(keys_count, dim));
         keys_transposed[i].data = scratch.allocate(RightOperand<C>::size(dim, keys_count));
@@ -223,7 +223,7 @@ class Backward : public AttentionBlocks<S> {
     const std::int64_t width = args_.v.dim;
     const std::int64_t keys = most_keys();
     const std::int64_t rows = most_rows();
-    const std::int64_t ld = whole_vectors(keys);
+    const std::int64_t ld = whole_vectors<C>(keys);
     return maps() * (RightOperand<C>::size(keys, dim) + RightOperand<C>::size(dim, keys) +
                      keys * dim + rows * (dim + ld + 2)) +
            RightOperand<C>::size(width, keys) + keys * width + RightOperand<C>::size(rows, dim) +
@@ -247,7 +247,7 @@ class Backward : public AttentionBlocks<S> {
   // dA, (rows, whole_vectors(keys)), zeros behind the last key.
   void upstream_of_map(const Span& rows, const Span& keys, const RightOperand<C>& values,
                        const State& state) const {
-    const std::int64_t ld = whole_vectors(keys.count);
+    const std::int64_t ld = whole_vectors<C>(keys.count);
     const std::int64_t n = whole_lanes<C>(keys.count);
     product({.m = rows.count,
              .n = n,
@@ -268,12 +268,12 @@ class Backward : public AttentionBlocks<S> {
     const std::size_t s = stream.index;
     scores(state.queries[s], keys_transposed, at.item, rows, keys, state.map[s], state.next.take());
     const C* lse = call.upstream.lse.template data<C>() + row(s, at, rows.first);
-    kernels_.probability_rows(state.map[s], rows.count, whole_vectors(keys.count), lse);
+    kernels_.probability_rows(state.map[s], rows.count, whole_vectors<C>(keys.count), lse);
   }
 
   void add_block(Pair at, const Span& rows, const Span& keys, std::int64_t piece, const Call& call,
                  Shared<C>& shared, const State& state) const {
-    const std::int64_t ld = whole_vectors(keys.count);
+    const std::int64_t ld = whole_vectors<C>(keys.count);
     load_block(at, rows, call, state);
     for (const Stream& stream : streams_) {
       const std::size_t s = stream.index;
@@ -324,7 +324,7 @@ class Backward : public AttentionBlocks<S> {
   }
 
   void add_value_gradients(const Span& rows, const Span& keys, const State& state) const {
-    const std::int64_t ld = whole_vectors(keys.count);
+    const std::int64_t ld = whole_vectors<C>(keys.count);
     const std::int64_t width = args_.v.dim;
     const C* fused = state.map[0];
     if (two_maps()) {
@@ -353,7 +353,7 @@ class Backward : public AttentionBlocks<S> {
              .alpha = static_cast<C>(args_.scale),
              .a = state.map[s],
              .a_row = 1,
-             .a_column = whole_vectors(keys.count),
+             .a_column = whole_vectors<C>(keys.count),
              .c = state.key_gradients[s],
              .accumulate = true,
              .ahead = state.next.take()},
@@ -372,7 +372,7 @@ class Backward : public AttentionBlocks<S> {
              .k = keys.count,
              .alpha = static_cast<C>(args_.scale),
              .a = state.map[s],
-             .a_row = whole_vectors(keys.count),
+             .a_row = whole_vectors<C>(keys.count),
              .c = sums,
              .accumulate = piece > 0,
              .ahead = state.next.take()},

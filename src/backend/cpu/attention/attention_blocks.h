@@ -114,7 +114,7 @@ class AttentionBlocks {
     const S* from = start_of<S>(x, layout, at) + rows.first * layout.token_stride;
     const auto& loops = simd::kernels().of<S>();
     if (tiles_ != nullptr) {
-      const std::int64_t ld = whole_vectors(rows.count);
+      const std::int64_t ld = whole_vectors<C>(rows.count);
       loops.take_columns(from, layout.token_stride, to, ld, rows.count, layout.dim);
       return {to, ld};
     }
@@ -137,7 +137,7 @@ class AttentionBlocks {
   // -inf. queries: (rows.count, dim); keys_transposed: of these keys.
   void scores(const C* queries, const RightOperand<C>& keys_transposed, std::int64_t item,
               const Span& rows, const Span& keys, C* to, std::span<const simd::Ahead> ahead) const {
-    const std::int64_t ld = whole_vectors(keys.count);
+    const std::int64_t ld = whole_vectors<C>(keys.count);
     product({.m = rows.count,
              .n = whole_lanes<C>(keys.count),
              .k = args_.q.dim,

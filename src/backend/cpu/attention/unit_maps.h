@@ -32,7 +32,7 @@ class UnitMaps {
         pieces_(args, in.bias.defined()),
         dim_(args.q.dim),
         width_(args.v.dim),
-        ld_(whole_vectors(args.members)),
+        ld_(whole_vectors<C>(args.members)),
         rows_(rows_of_block()),
         out_{args.tokens * args.heads * width_, args.heads * width_, {}, width_} {
     for (std::int64_t head = 0; head < args.heads; ++head)
@@ -209,7 +209,7 @@ class UnitMaps {
              Unit& unit) const {
     unit.number = number;
     unit.seats = seats;
-    unit.ld = whole_vectors(unit.keys());
+    unit.ld = whole_vectors<C>(unit.keys());
     unit.starts = nullptr;
     unit.next_start = 0;
     const bool biased = in_.bias.defined();

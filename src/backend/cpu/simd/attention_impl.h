@@ -1,5 +1,5 @@
-// Rows of attention maps; part of kernels_impl.h. Rows lie next to each other, n a
-// multiple of kSlack.
+// Rows of attention maps; part of kernels_impl.h. Rows lie next to each other, n elements in whole
+// vectors.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
