@@ -1,5 +1,8 @@
 // GELU with the error function, against float64.
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "ops/activation.h"
 #include "ops/create.h"
@@ -27,15 +30,16 @@ double slope(double x) {
   return cdf(x) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0));
 }
 
-// Largest |got - want| / (1e-7 + 3e-7 |want|): absolute near 0, relative elsewhere.
+// Largest |got - want| / (absolute + relative |want|): absolute near 0, relative elsewhere.
 template <class Want>
-double worst(const std::vector<float>& x, const Tensor& got, Want want) {
+double worst(const std::vector<float>& x, const Tensor& got, Want want, double absolute = 1e-7,
+             double relative = 3e-7) {
   const std::vector<double> values = to_doubles(got);
   double most = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double w = want(static_cast<double>(x[i]));
     const double error = std::abs(values[i] - w);
-    most = std::max(most, error / (1e-7 + 3e-7 * std::abs(w)));
+    most = std::max(most, error / (absolute + relative * std::abs(w)));
   }
   return most;
 }
@@ -50,6 +54,24 @@ TEST_CASE("gelu: float32 is exact to its type, forward and backward", "[ops]") {
   autograd::backward(y, ops::ones_like(y));
   CHECK(worst(values, y, [](double v) { return v * cdf(v); }) < 1);
   CHECK(worst(values, x.grad(), slope) < 1);
+}
+
+// Half of bfloat16's last bit, 2^-8, and a sixteenth of that for the function itself. A slope is as
+// exact as its two terms, which cancel near -0.75.
+TEST_CASE("gelu: bfloat16 is exact to its type, forward and backward", "[ops]") {
+  std::vector<float> values;
+  for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    const auto value = std::bit_cast<float>(bits << 16);
+    if (std::abs(value) < 12) values.push_back(value);
+  }
+  const auto n = static_cast<std::int64_t>(values.size());
+  const Tensor x = trainable(ops::cast(Tensor::from(values, {n}, cpu()), DType::kBFloat16));
+  const Tensor y = ops::gelu(x);
+  autograd::backward(y, ops::ones_like(y));
+  const double relative = std::ldexp(1.0625, -8);
+  CHECK(worst(
+            values, y, [](double v) { return v * cdf(v); }, 1e-37, relative) < 1);
+  CHECK(worst(values, x.grad(), slope, 1e-4, relative) < 1);
 }
 
 TEST_CASE("gelu: small results keep their digits", "[ops]") {

@@ -44,20 +44,24 @@ inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   return xsimd::select(x == x, value, x);  // NaN stays NaN
 }
 
-template <class T>
-inline xsimd::batch<T> gauss(const xsimd::batch<T>& x) {
-  return exponential_below(T{-0.5} * x * x);
+// How S is stored decides how exact these are.
+template <class S>
+constexpr bool kShortPolynomials = std::is_same_v<S, BFloat16>;
+
+template <class S>
+inline Batch<S> gauss(const Batch<S>& x) {
+  return exponential_below<kShortPolynomials<S>>(Compute<S>{-0.5} * x * x);
 }
 
-template <class T>
-inline xsimd::batch<T> gelu(const xsimd::batch<T>& x) {
-  return x * gaussian_cdf(x, gauss(x));
+template <class S>
+inline Batch<S> gelu(const Batch<S>& x) {
+  return x * gaussian_cdf<kShortPolynomials<S>>(x, gauss<S>(x));
 }
 
-template <class T>
-inline xsimd::batch<T> gelu_derivative(const xsimd::batch<T>& x) {
-  const xsimd::batch<T> e = gauss(x);
-  return gaussian_cdf(x, e) + x * T(kInvSqrt2Pi) * e;
+template <class S>
+inline Batch<S> gelu_derivative(const Batch<S>& x) {
+  const Batch<S> e = gauss<S>(x);
+  return gaussian_cdf<kShortPolynomials<S>>(x, e) + x * Compute<S>(kInvSqrt2Pi) * e;
 }
 
 template <class T>
@@ -66,9 +70,10 @@ inline xsimd::batch<T> gelu_tanh_inner(const xsimd::batch<T>& x) {
 }
 
 // Calls use(f) with f: batch -> batch for the operation, which is not kPow.
-template <class T, class Use>
-inline void with_unary(UnaryOp op, T a, T b, Use use) {
-  using B = Batch<T>;
+template <class S, class Use>
+inline void with_unary(UnaryOp op, Compute<S> a, Compute<S> b, Use use) {
+  using T = Compute<S>;
+  using B = Batch<S>;
   const B zero(T{0});
   switch (op) {
     case UnaryOp::kAffine:
@@ -111,7 +116,7 @@ inline void with_unary(UnaryOp op, T a, T b, Use use) {
     case UnaryOp::kRelu:
       return use([=](B x) { return xsimd::select(x <= zero, zero, x); });
     case UnaryOp::kGelu:
-      return use([](B x) { return gelu(x); });
+      return use([](B x) { return gelu<S>(x); });
     case UnaryOp::kGeluTanh:
       return use([](B x) { return T{0.5} * x * (T{1} + gelu_tanh_inner(x)); });
     case UnaryOp::kQuickGelu:
@@ -129,9 +134,10 @@ inline void with_unary(UnaryOp op, T a, T b, Use use) {
 }
 
 // Calls use(f) with f: (x, y) -> dy/dx; not for kPow.
-template <class T, class Use>
-inline void with_derivative(UnaryOp op, T a, T b, Use use) {
-  using B = Batch<T>;
+template <class S, class Use>
+inline void with_derivative(UnaryOp op, Compute<S> a, Compute<S> b, Use use) {
+  using T = Compute<S>;
+  using B = Batch<S>;
   const B zero(T{0});
   const B one(T{1});
   switch (op) {
@@ -174,7 +180,7 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
     case UnaryOp::kRelu:
       return use([=](B x, B) { return xsimd::select(x > zero, one, zero); });
     case UnaryOp::kGelu:
-      return use([](B x, B) { return gelu_derivative(x); });
+      return use([](B x, B) { return gelu_derivative<S>(x); });
     case UnaryOp::kGeluTanh:
       return use([](B x, B) {
         const B t = gelu_tanh_inner(x);
@@ -205,7 +211,7 @@ template <class S>
 void unary(UnaryOp op, double a, double b, const S* x, S* y, std::int64_t n) {
   using T = Compute<S>;
   if (op == UnaryOp::kPow) return with_power<T>(a, [&](auto f) { map(n, f, y, x); });
-  with_unary<T>(op, T(a), T(b), [&](auto f) { map(n, f, y, x); });
+  with_unary<S>(op, T(a), T(b), [&](auto f) { map(n, f, y, x); });
 }
 
 template <class S>
@@ -218,7 +224,7 @@ void unary_backward(UnaryOp op, double a, double b, const S* x, const S* y, cons
           n, [f](Batch<T> xi, Batch<T> di) { return di * f(xi); }, dx, x, dy);
     });
   }
-  with_derivative<T>(op, T(a), T(b), [&](auto f) {
+  with_derivative<S>(op, T(a), T(b), [&](auto f) {
     map(
         n, [f](Batch<T> xi, Batch<T> yi, Batch<T> di) { return di * f(xi, yi); }, dx, x, y, dy);
   });
@@ -231,9 +237,10 @@ struct Gate {
 };
 
 // Calls use(f) with f: batch -> Gate.
-template <class T, class Use>
+template <class S, class Use>
 inline void with_gate(UnaryOp op, Use use) {
-  using B = Batch<T>;
+  using T = Compute<S>;
+  using B = Batch<S>;
   switch (op) {
     case UnaryOp::kSigmoid:
       return use([](B x) {
@@ -242,8 +249,8 @@ inline void with_gate(UnaryOp op, Use use) {
       });
     case UnaryOp::kGelu:
       return use([](B x) {
-        const B e = gauss(x);
-        const B cdf = gaussian_cdf(x, e);
+        const B e = gauss<S>(x);
+        const B cdf = gaussian_cdf<kShortPolynomials<S>>(x, e);
         return Gate<T>{x * cdf, cdf + x * T(kInvSqrt2Pi) * e};
       });
     default:  // kSilu
@@ -256,7 +263,7 @@ inline void with_gate(UnaryOp op, Use use) {
 
 template <class S>
 void gated(UnaryOp op, const S* x, const S* other, S* y, std::int64_t n) {
-  with_gate<Compute<S>>(op, [&](auto f) {
+  with_gate<S>(op, [&](auto f) {
     map(
         n, [f](Batch<S> xi, Batch<S> oi) { return f(xi).value * oi; }, y, x, other);
   });
@@ -265,7 +272,7 @@ void gated(UnaryOp op, const S* x, const S* other, S* y, std::int64_t n) {
 template <class S>
 void gated_backward(UnaryOp op, const S* x, const S* other, const S* dy, S* dx, S* dother,
                     std::int64_t n) {
-  with_gate<Compute<S>>(op, [&](auto f) {
+  with_gate<S>(op, [&](auto f) {
     std::int64_t i = 0;
     for (; i + kLanes<S> <= n; i += kLanes<S>) {
       const auto gate = f(load(x + i));

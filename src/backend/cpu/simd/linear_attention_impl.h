@@ -253,7 +253,7 @@ inline void with_head_gate(const FinishedRows<S>& h, Use use) {
   using C = Compute<S>;
   if (h.gate == nullptr) return use([](B) { return Gate<C>{B(C{1}), B(C{0})}; });
   if (h.op == UnaryOp::kAffine) return use([](B x) { return Gate<C>{x, B(C{1})}; });
-  with_gate<C>(h.op, use);
+  with_gate<S>(h.op, use);
 }
 
 // Rows ld apart, or none.
