@@ -75,32 +75,50 @@ simd::Ahead ahead_of(const S* x, bool transposed, std::int64_t rows, std::int64_
   return {.x = x, .rows = rows, .bytes = columns * kBytes, .apart = ld * kBytes};
 }
 
-// Where sums of T go: c itself, or memory of their own if c is stored in fewer bits.
+// Where sums of T go: c itself, or memory of their own if c is stored in fewer bits and takes in
+// more than one sum.
 template <class C>
 struct Sums {
   using T = Compute<C>;
-  static constexpr bool kNarrows = !std::is_same_v<C, T>;
 
   Sums(const GemmArgs& args, C* c) : args_(args), c_(c) {
-    if constexpr (kNarrows) {
-      data = kept_memory<T>(Part::kSums, args.m * args.n);
-      ld = args.n;
-    } else {
-      data = c;
-      ld = args.ldc;
+    if constexpr (!std::is_same_v<C, T>) {
+      if (args.k > kPanelDepth) wide_ = kept_memory<T>(Part::kSums, args.m * args.n);
     }
   }
-  void store() const {
-    if constexpr (kNarrows)
-      simd::kernels().of<C>().put_rows(T{1}, data, false, c_, args_.ldc, args_.m, args_.n);
+  // p.c and p.ldc are those of element (row, column).
+  void multiply(simd::Product<T> p, std::int64_t row, std::int64_t column) const {
+    if constexpr (!std::is_same_v<C, T>) {
+      if (wide_ == nullptr) {
+        return simd::kernels().of<C>().packed_product({.m = p.m,
+                                                       .n = p.n,
+                                                       .k = p.k,
+                                                       .a = p.a,
+                                                       .a_row = p.a_row,
+                                                       .b = p.b,
+                                                       .b_row = p.b_row,
+                                                       .c = c_ + row * args_.ldc + column,
+                                                       .ldc = args_.ldc,
+                                                       .bias = p.bias,
+                                                       .ahead = p.ahead});
+      }
+      p.c = wide_ + row * args_.n + column;
+      p.ldc = args_.n;
+    } else {
+      p.c = c_ + row * args_.ldc + column;
+      p.ldc = args_.ldc;
+    }
+    simd::kernels().of<T>().packed_product(p);
   }
-
-  T* data;
-  std::int64_t ld;
+  void store() const {
+    if (wide_ != nullptr)
+      simd::kernels().of<C>().put_rows(T{1}, wide_, false, c_, args_.ldc, args_.m, args_.n);
+  }
 
  private:
   const GemmArgs& args_;
   C* c_;
+  T* wide_ = nullptr;  // (m, n)
 };
 
 // Calls body(first term, number of terms), once without any term.
@@ -134,17 +152,16 @@ void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
       const simd::Ahead ahead = ahead_of(a_at(args, at.a, next, term), args.trans_a,
                                          std::min(kPassingRows, args.m - next),
                                          std::min(kPanelDepth, args.k - term), args.lda);
-      simd::kernels().of<T>().packed_product({.m = rows,
-                                              .n = args.n,
-                                              .k = depth,
-                                              .a = packed,
-                                              .b = b,
-                                              .b_row = depth,
-                                              .c = sums.data + row * sums.ld,
-                                              .ldc = sums.ld,
-                                              .accumulate = accumulate || first > 0,
-                                              .bias = at.bias,
-                                              .ahead = {&ahead, 1}});
+      sums.multiply({.m = rows,
+                     .n = args.n,
+                     .k = depth,
+                     .a = packed,
+                     .b = b,
+                     .b_row = depth,
+                     .accumulate = accumulate || first > 0,
+                     .bias = at.bias,
+                     .ahead = {&ahead, 1}},
+                    row, 0);
     }
   });
   sums.store();
@@ -171,18 +188,16 @@ void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulat
       const simd::Ahead ahead =
           ahead_of(b_at(args, at.b, term, next), args.trans_b, std::min(kPanelDepth, args.k - term),
                    std::min(width, args.n - next), args.ldb);
-      simd::kernels().of<T>().packed_product(
-          {.m = args.m,
-           .n = columns,
-           .k = depth,
-           .a = a,
-           .b = b,
-           .b_row = depth,
-           .c = sums.data + column,
-           .ldc = sums.ld,
-           .accumulate = accumulate || first > 0,
-           .bias = at.bias == nullptr ? nullptr : at.bias + column,
-           .ahead = {&ahead, 1}});
+      sums.multiply({.m = args.m,
+                     .n = columns,
+                     .k = depth,
+                     .a = a,
+                     .b = b,
+                     .b_row = depth,
+                     .accumulate = accumulate || first > 0,
+                     .bias = at.bias == nullptr ? nullptr : at.bias + column,
+                     .ahead = {&ahead, 1}},
+                    0, column);
     }
   });
   sums.store();

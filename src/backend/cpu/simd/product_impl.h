@@ -17,17 +17,17 @@ constexpr std::int64_t kPanelColumns = 2 * kLanes<T>;
 
 // c = alpha sums, plus rows of `to_add` if asked for, in whole vectors. Unrolled, and never indexed
 // by a variable: else the sums would go through memory.
-template <bool kAdds, class T, int kRows, int kWide>
+template <bool kAdds, class T, class S, int kRows, int kWide>
 inline void put_tile(T scale, const Batch<T> (&sums)[kRows][kWide], const T* to_add,
-                     std::int64_t ld, T* c, std::int64_t ldc) {
+                     std::int64_t ld, S* c, std::int64_t ldc) {
   const Batch<T> alpha(scale);
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r, c += ldc, to_add += ld) {
 #pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) {
       const Batch<T> value = alpha * sums[r][w];
-      (kAdds ? value + Batch<T>::load_unaligned(to_add + w * kLanes<T>) : value)
-          .store_unaligned(c + w * kLanes<T>);
+      store<S>(kAdds ? value + Batch<T>::load_unaligned(to_add + w * kLanes<T>) : value,
+               c + w * kLanes<T>);
     }
   }
 }
@@ -38,16 +38,18 @@ struct Addend {
   const T* x;
   std::int64_t ld;
 };
-template <class T>
-inline Addend<T> addend_of(const Product<T>& p, const T* c, std::int64_t i, std::int64_t j) {
-  if (p.accumulate) return {c, p.ldc};
+template <class T, class S>
+inline Addend<T> addend_of(const Product<T, S>& p, const S* c, std::int64_t i, std::int64_t j) {
+  if constexpr (std::is_same_v<S, T>) {
+    if (p.accumulate) return {c, p.ldc};
+  }
   return {p.bias == nullptr ? nullptr : p.bias + i * p.bias_row + j, p.bias_row};
 }
 
 // The whole depth of one tile of c: kRows rows, kWide vectors. kPacked: rows of a are packed, which
 // is up to a tenth faster where the compiler knows it.
-template <bool kPacked, class T, int kRows, int kWide>
-inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, T* c,
+template <bool kPacked, class T, int kRows, int kWide, class S>
+inline void tile(const Product<T, S>& p, const T* a, const T* b, std::int64_t ldb, S* c,
                  std::int64_t columns, const Addend<T>& addend) {
   using B = Batch<T>;
   const std::int64_t a_row = kPacked ? 1 : p.a_row;
@@ -76,22 +78,27 @@ inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, 
   constexpr std::int64_t kWidth = kWide * kLanes<T>;
   if (columns == kWidth) {
     return addend.x != nullptr ? put_tile<true>(p.alpha, sums, addend.x, addend.ld, c, p.ldc)
-                               : put_tile<false>(p.alpha, sums, c, p.ldc, c, p.ldc);
+                               : put_tile<false>(p.alpha, sums, addend.x, 0, c, p.ldc);
   }
   alignas(64) T part[kRows * kWidth];
   put_tile<false>(p.alpha, sums, part, kWidth, part, kWidth);
   for (int r = 0; r < kRows; ++r) {
-    T* to = c + r * p.ldc;
+    S* to = c + r * p.ldc;
     for (std::int64_t x = 0; x < columns; ++x) {
       const T sum = part[r * kWidth + x];
-      to[x] = addend.x != nullptr ? sum + addend.x[r * addend.ld + x] : sum;
+      const T total = addend.x != nullptr ? sum + addend.x[r * addend.ld + x] : sum;
+      if constexpr (std::is_same_v<S, T>) {
+        to[x] = total;
+      } else {
+        to[x] = narrow(total);
+      }
     }
   }
 }
 
-template <class T, int kRows, int kWide>
-inline void tile_of(std::int64_t rows, const Product<T>& p, const T* a, const T* b,
-                    std::int64_t ldb, T* c, std::int64_t columns, const Addend<T>& addend) {
+template <class T, int kRows, int kWide, class S>
+inline void tile_of(std::int64_t rows, const Product<T, S>& p, const T* a, const T* b,
+                    std::int64_t ldb, S* c, std::int64_t columns, const Addend<T>& addend) {
   if (rows == kRows) return tile<false, T, kRows, kWide>(p, a, b, ldb, c, columns, addend);
   if constexpr (kRows > 1) tile_of<T, kRows - 1, kWide>(rows, p, a, b, ldb, c, columns, addend);
 }
@@ -315,8 +322,8 @@ inline std::int64_t rows_of_tile(std::int64_t left, bool packed_rows) {
   return packed_rows || left >= 2 * kRows ? kRows : (left + 1) / 2;
 }
 
-template <class T, int kWide>
-inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,
+template <class T, int kWide, class S>
+inline void packed_panel(const Product<T, S>& p, bool packed_rows, std::int64_t j,
                          std::int64_t columns, Fetching& fetching) {
   constexpr int kRows = kTileRows<T>;
   constexpr std::int64_t kPair = kPanelColumns<T>;
@@ -324,7 +331,7 @@ inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,
   for (std::int64_t i = 0, rows = 0; i < p.m; i += rows) {
     rows = rows_of_tile<T>(p.m - i, packed_rows);
     const T* a = p.a + i * (packed_rows ? p.k : p.a_row);
-    T* c = p.c + i * p.ldc + j;
+    S* c = p.c + i * p.ldc + j;
     fetching.go_on();
     if (packed_rows && rows == kRows) {
       tile<true, T, kRows, kWide>(p, a, b, kPair, c, columns, addend_of(p, c, i, j));
@@ -334,9 +341,10 @@ inline void packed_panel(const Product<T>& p, bool packed_rows, std::int64_t j,
   }
 }
 
-template <class T>
-void packed_product(const Product<T>& given) {
-  Product<T> p = given;
+template <class S>
+void packed_product(const Product<Compute<S>, S>& given) {
+  using T = Compute<S>;
+  Product<T, S> p = given;
   const bool packed_rows = p.a_row == 0;
   if (packed_rows) {
     p.a_row = 1;

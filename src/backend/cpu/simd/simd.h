@@ -39,8 +39,9 @@ struct Ahead {
 
 /// c (m, n) = alpha a b, or c += alpha a b. a (m, k) and b (k, n) may have any strides, so either
 /// may be stored transposed; rows of c are ldc elements apart. Meant for operands that fit into the
-/// second-level cache; the columns of b are better next to each other.
-template <class T>
+/// second-level cache; the columns of b are better next to each other. S: how c is stored; to one
+/// of fewer bits than T nothing is added.
+template <class T, class S = T>
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   T alpha = 1;
@@ -48,7 +49,7 @@ struct Product {
   std::int64_t a_row = 0, a_column = 1;
   const T* b = nullptr;
   std::int64_t b_row = 0, b_column = 1;
-  T* c = nullptr;
+  S* c = nullptr;
   std::int64_t ldc = 0;
   bool accumulate = false;
   Omitted omitted = Omitted::kNothing;
