@@ -39,6 +39,7 @@ double worst(const std::vector<float>& x, const Tensor& got, Want want, double a
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double w = want(static_cast<double>(x[i]));
     const double error = std::abs(values[i] - w);
+    REQUIRE(std::isfinite(error));  // a NaN is no maximum
     most = std::max(most, error / (absolute + relative * std::abs(w)));
   }
   return most;

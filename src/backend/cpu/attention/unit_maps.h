@@ -176,7 +176,7 @@ class UnitMaps {
     fill_behind(unit.keys(), kNever<C>, unit, count, to);
   }
 
-  // Rows of scores behind the last key.
+  // Fills rows of scores, or of their gradient, from column `last` on.
   static void fill_behind(std::int64_t last, C value, const Unit& unit, std::int64_t count, C* to) {
     for (std::int64_t r = 0; last < unit.ld && r < count; ++r)
       std::fill(to + r * unit.ld + last, to + (r + 1) * unit.ld, value);

@@ -93,6 +93,7 @@ struct Sums {
         return simd::kernels().of<C>().packed_product({.m = p.m,
                                                        .n = p.n,
                                                        .k = p.k,
+                                                       .alpha = p.alpha,
                                                        .a = p.a,
                                                        .a_row = p.a_row,
                                                        .b = p.b,

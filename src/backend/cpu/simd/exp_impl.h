@@ -20,34 +20,6 @@ inline xsimd::batch<float> exponential_of_rest(const xsimd::batch<float>& r) {
   return p * r + 1.0F;
 }
 
-#if defined(__AVX512F__)
-// (Of two operands one of which is NaN, min and max return the second.)
-inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
-  using B = xsimd::batch<float>;
-  const __m512 least = _mm512_set1_ps(-87.3F);
-  const B inside = _mm512_min_ps(_mm512_set1_ps(100.0F), _mm512_max_ps(least, x));
-  const B n = _mm512_roundscale_ps(inside * 1.44269504F, _MM_FROUND_TO_NEAREST_INT);
-  const B r = (inside - n * 0.693359375F) - n * -2.12194440e-4F;
-  const __mmask16 normal = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
-  return _mm512_maskz_scalef_ps(normal, exponential_of_rest(r), n);
-}
-#else
-inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
-  using B = xsimd::batch<float>;
-  const B least(-87.3F);
-  const B most(88.37F);
-  const B inside = xsimd::min(xsimd::max(x, least), most);
-  const B n = xsimd::nearbyint(inside * 1.44269504F);
-  const B r = (inside - n * 0.693359375F) - n * -2.12194440e-4F;
-  const auto power = xsimd::to_int(n) << 23;
-  const auto bits =
-      xsimd::bitwise_cast<xsimd::batch<std::int32_t> >(exponential_of_rest(r)) + power;
-  const B y = xsimd::select(x < least, B(0.0F), xsimd::bitwise_cast<B>(bits));
-  const B large = xsimd::select(x > most, B(__builtin_inff()), y);
-  return xsimd::select(x == x, large, x);
-}
-#endif
-
 // What is left of x after n log 2, and exp() of it: as above; or with a polynomial of degree 3,
 // within 2^-13 of its value, for results that are stored as bfloat16.
 template <bool kShort>
@@ -61,6 +33,34 @@ inline xsimd::batch<float> exponential_without(const xsimd::batch<float>& x,
   }
 }
 
+#if defined(__AVX512F__)
+// (Of two operands one of which is NaN, min and max return the second.)
+template <bool kShort = false>
+inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
+  using B = xsimd::batch<float>;
+  const __m512 least = _mm512_set1_ps(-87.3F);
+  const B inside = _mm512_min_ps(_mm512_set1_ps(100.0F), _mm512_max_ps(least, x));
+  const B n = _mm512_roundscale_ps(inside * 1.44269504F, _MM_FROUND_TO_NEAREST_INT);
+  const __mmask16 normal = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
+  return _mm512_maskz_scalef_ps(normal, exponential_without<kShort>(inside, n), n);
+}
+#else
+inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
+  using B = xsimd::batch<float>;
+  const B least(-87.3F);
+  const B most(88.37F);
+  const B inside = xsimd::min(xsimd::max(x, least), most);
+  const B n = xsimd::nearbyint(inside * 1.44269504F);
+  const auto power = xsimd::to_int(n) << 23;
+  const auto bits =
+      xsimd::bitwise_cast<xsimd::batch<std::int32_t> >(exponential_without<false>(inside, n)) +
+      power;
+  const B y = xsimd::select(x < least, B(0.0F), xsimd::bitwise_cast<B>(bits));
+  const B large = xsimd::select(x > most, B(__builtin_inff()), y);
+  return xsimd::select(x == x, large, x);
+}
+#endif
+
 // exp(x) of numbers that are not above 0 but for roundings.
 template <bool kShort = false>
 inline xsimd::batch<double> exponential_below(const xsimd::batch<double>& x) {
@@ -69,12 +69,7 @@ inline xsimd::batch<double> exponential_below(const xsimd::batch<double>& x) {
 #if defined(__AVX512F__)
 template <bool kShort = false>
 inline xsimd::batch<float> exponential_below(const xsimd::batch<float>& x) {
-  const __m512 least = _mm512_set1_ps(-87.3F);
-  const xsimd::batch<float> inside = _mm512_max_ps(least, x);
-  const xsimd::batch<float> n =
-      _mm512_roundscale_ps(inside * 1.44269504F, _MM_FROUND_TO_NEAREST_INT);
-  const __mmask16 normal = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
-  return _mm512_maskz_scalef_ps(normal, exponential_without<kShort>(inside, n), n);
+  return exponential<kShort>(x);
 }
 #else
 template <bool kShort = false>
