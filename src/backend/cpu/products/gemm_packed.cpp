@@ -1,7 +1,10 @@
 #include "backend/cpu/products/gemm_packed.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -132,9 +135,21 @@ void for_stretches(std::int64_t k, const Body& body) {
   } while (first < k);
 }
 
+// What to fetch during one product.
+struct Fetched {
+  std::array<simd::Ahead, 2> parts;
+  std::size_t count = 0;
+
+  void add(const simd::Ahead& part) {
+    if (part.rows > 0 && part.bytes > 0) parts[count++] = part;
+  }
+  std::span<const simd::Ahead> all() const { return {parts.data(), count}; }
+};
+
 // The columns of b stay. `columns(first, depth)`: packed, terms [first, first + depth).
+// `packs_columns`: it packs them from at.b at each call.
 template <class S, class C, class Columns>
-void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
+void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate, bool packs_columns,
                const Columns& columns) {
   using T = Compute<C>;
   const Sums<C> sums(args, at.c);
@@ -150,9 +165,16 @@ void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
       const bool ends = row + rows == args.m;
       const std::int64_t next = ends ? 0 : row + rows;
       const std::int64_t term = ends ? first + depth : first;
-      const simd::Ahead ahead = ahead_of(a_at(args, at.a, next, term), args.trans_a,
-                                         std::min(kPassingRows, args.m - next),
-                                         std::min(kPanelDepth, args.k - term), args.lda);
+      Fetched ahead;
+      ahead.add(ahead_of(a_at(args, at.a, next, term), args.trans_a,
+                         std::min(kPassingRows, args.m - next),
+                         std::min(kPanelDepth, args.k - term), args.lda));
+      if (packs_columns) {  // a share of their next terms
+        const std::int64_t share = divide_up(kPanelDepth, divide_up(args.m, kPassingRows));
+        const std::int64_t begin = first + depth + row / kPassingRows * share;
+        ahead.add(ahead_of(b_at(args, at.b, begin, 0), args.trans_b,
+                           std::min(share, args.k - begin), args.n, args.ldb));
+      }
       sums.multiply({.m = rows,
                      .n = args.n,
                      .k = depth,
@@ -161,7 +183,7 @@ void pass_rows(const GemmArgs& args, const Operands<S, C>& at, bool accumulate,
                      .b_row = depth,
                      .accumulate = accumulate || first > 0,
                      .bias = at.bias,
-                     .ahead = {&ahead, 1}},
+                     .ahead = ahead.all()},
                     row, 0);
     }
   });
@@ -186,9 +208,14 @@ void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulat
       const bool ends = column + columns == args.n;
       const std::int64_t next = ends ? 0 : column + columns;
       const std::int64_t term = ends ? first + depth : first;
-      const simd::Ahead ahead =
-          ahead_of(b_at(args, at.b, term, next), args.trans_b, std::min(kPanelDepth, args.k - term),
-                   std::min(width, args.n - next), args.ldb);
+      Fetched ahead;
+      ahead.add(ahead_of(b_at(args, at.b, term, next), args.trans_b,
+                         std::min(kPanelDepth, args.k - term), std::min(width, args.n - next),
+                         args.ldb));
+      const std::int64_t share = divide_up(kPanelDepth, divide_up(args.n, width));
+      const std::int64_t begin = first + depth + column / width * share;
+      ahead.add(ahead_of(a_at(args, at.a, 0, begin), args.trans_a, args.m,
+                         std::min(share, args.k - begin), args.lda));
       sums.multiply({.m = args.m,
                      .n = columns,
                      .k = depth,
@@ -197,7 +224,7 @@ void pass_columns(const GemmArgs& args, const Operands<S, C>& at, bool accumulat
                      .b_row = depth,
                      .accumulate = accumulate || first > 0,
                      .bias = at.bias == nullptr ? nullptr : at.bias + column,
-                     .ahead = {&ahead, 1}},
+                     .ahead = ahead.all()},
                     0, column);
     }
   });
@@ -233,11 +260,12 @@ void multiply_packed(const GemmArgs& args, const Operands<S, C>& at, bool accumu
     const Operands<S, C> here{at.a, b_at(args, at.b, 0, column),
                               at.bias == nullptr ? nullptr : at.bias + column, at.c + column,
                               column == 0 ? at.a_sums : nullptr};
-    pass_rows(part, here, accumulate, [&](std::int64_t first, std::int64_t depth) -> const T* {
-      T* to = kept_memory<T>(Part::kColumns, round_up(part.n, kPackedColumns) * depth);
-      pack_columns(args, b_at(args, here.b, first, 0), depth, part.n, to);
-      return to;
-    });
+    pass_rows(part, here, accumulate, true,
+              [&](std::int64_t first, std::int64_t depth) -> const T* {
+                T* to = kept_memory<T>(Part::kColumns, round_up(part.n, kPackedColumns) * depth);
+                pack_columns(args, b_at(args, here.b, first, 0), depth, part.n, to);
+                return to;
+              });
   }
 }
 
@@ -269,9 +297,10 @@ void multiply_rows(ThreadPool& pool, const GemmArgs& args, const Operands<S, C>&
     const std::int64_t row = piece * rows;
     GemmArgs part = args;
     part.m = std::min(rows, args.m - row);
-    pass_rows(
-        part, Operands<S, C>{a_at(args, at.a, row, 0), at.b, at.bias, at.c + row * args.ldc}, false,
-        [&](std::int64_t first, std::int64_t) -> const T* { return packed + first * padded; });
+    pass_rows(part, Operands<S, C>{a_at(args, at.a, row, 0), at.b, at.bias, at.c + row * args.ldc},
+              false, false, [&](std::int64_t first, std::int64_t) -> const T* {
+                return packed + first * padded;
+              });
   });
 }
 

@@ -183,23 +183,38 @@ void product(const Product<T>& p) {
 
 // Rows that lie along memory, a few terms at a time through all of them: a line of memory is read
 // once, even where terms are a power of two apart and would compete for few lines of the cache.
+// Whole vectors as far as there are elements to read: what is too much of one is overwritten by the
+// next term, which is why the last terms are written without.
 template <class S>
 inline void pack_adjacent_rows(const S* x, std::int64_t column, std::int64_t rows, std::int64_t k,
                                Compute<S>* to) {
   constexpr std::int64_t kRows = kTileRows<Compute<S>>;
   constexpr std::int64_t kTerms = 4;
+  const bool fits = kLanes<S> >= kRows && rows >= kLanes<S>;
+  const std::int64_t whole = fits ? (rows - kLanes<S>) / kRows * kRows + kRows : 0;
   for (std::int64_t i = 0; i < k; i += kTerms) {
-    const std::int64_t end = i + kTerms < k ? i + kTerms : k;
-    for (std::int64_t first = 0; first < rows; first += kRows) {
+    const S* from = x + i * column;
+    Compute<S>* at = to + i * kRows;
+    std::int64_t first = 0;
+    if (i + kTerms < k) {
+      for (; first < whole; first += kRows) {
+        const S* source = from + first;
+        Compute<S>* packed = at + first * k;
+#pragma GCC unroll 4
+        for (std::int64_t term = 0; term < kTerms; ++term)
+          Batch<S>(load(source + term * column)).store_unaligned(packed + term * kRows);
+      }
+    }
+    const std::int64_t terms = k - i < kTerms ? k - i : kTerms;
+    for (; first < rows; first += kRows) {
       const std::int64_t here = rows - first < kRows ? rows - first : kRows;
-      for (std::int64_t term = i; term < end; ++term) {
-        const S* from = x + first + term * column;
-        Compute<S>* at = to + first * k + term * kRows;
-        if (kLanes<S> >= kRows && rows - first >= kLanes<S> && term + 1 < k) {
-          // What is too much of it is overwritten by the next term.
-          Batch<S>(load(from)).store_unaligned(at);
+      for (std::int64_t term = 0; term < terms; ++term) {
+        const S* source = from + first + term * column;
+        Compute<S>* packed = at + first * k + term * kRows;
+        if (std::is_same_v<S, Compute<S>> && here == kRows) {
+          __builtin_memcpy(packed, source, kRows * sizeof(S));  // two moves, no call
         } else {
-          for (std::int64_t r = 0; r < here; ++r) at[r] = value_of(from[r]);
+          for (std::int64_t r = 0; r < here; ++r) packed[r] = value_of(source[r]);
         }
       }
     }
