@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "ops/activation.h"
@@ -82,6 +83,27 @@ TEST_CASE("gelu: small results keep their digits", "[ops]") {
     const auto wide = static_cast<double>(x);
     CAPTURE(x);
     REQUIRE(got == Approx(wide * cdf(wide)).epsilon(2e-6).margin(0));
+  }
+}
+
+// Below x = -12 the function is under 1e-32, and the exponential that it is made of under float's
+// normal numbers from -13 on.
+TEST_CASE("gelu: far from zero it is a line on both sides", "[ops]") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> far = {12.5F, 13.0F, 40.0F, 1e10F, 3e38F, infinity};
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat64}) {
+    for (const float size : far) {
+      CAPTURE(name_of(dtype), size);
+      const Tensor wide = Tensor::from<float>({size, -size}, {2}, cpu());
+      const Tensor x = trainable(ops::cast(wide, dtype));
+      const Tensor y = ops::gelu(x);
+      autograd::backward(y, ops::ones_like(y));
+      const std::vector<double> got = to_doubles(y), dx = to_doubles(x.grad());
+      CHECK(got[0] == to_doubles(x)[0]);
+      CHECK(std::abs(got[1]) < 1e-30);
+      CHECK(dx[0] == 1.0);
+      CHECK(std::abs(dx[1]) < 1e-30);
+    }
   }
 }
 

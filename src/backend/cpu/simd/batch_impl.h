@@ -79,7 +79,8 @@ inline __m256i narrowed(const Batch<BFloat16>& batch) {
 #endif
 }
 #elif defined(__AVX2__)
-inline __m128i narrowed(const Batch<BFloat16>& batch) {
+// Each in 32 bits.
+inline __m256i narrowed_apart(const Batch<BFloat16>& batch) {
   const __m256i bits = _mm256_castps_si256(batch);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   const __m256i up = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
@@ -87,7 +88,10 @@ inline __m128i narrowed(const Batch<BFloat16>& batch) {
   const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x40 << 16));
   const __m256i rounded = _mm256_blendv_epi8(_mm256_add_epi32(bits, up), quiet, nan);
   // With its sign, every upper half is in the range of the narrowing instruction.
-  const __m256i halves = _mm256_srai_epi32(rounded, 16);
+  return _mm256_srai_epi32(rounded, 16);
+}
+inline __m128i narrowed(const Batch<BFloat16>& batch) {
+  const __m256i halves = narrowed_apart(batch);
   return _mm_packs_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
 }
 #endif
@@ -104,6 +108,21 @@ inline void store(const Batch<BFloat16>& batch, BFloat16* to) {
   for (std::int64_t i = 0; i < kLanes<BFloat16>; ++i) to[i] = narrow(values[i]);
 #endif
 }
+
+// Two vectors next to each other: together they are packed in fewer steps.
+template <class S>
+inline void store_pair(const Batch<S>& first, const Batch<S>& second, S* to) {
+  store(first, to);
+  store(second, to + kLanes<S>);
+}
+#if defined(__AVX2__) && !defined(__AVX512F__)
+template <>
+inline void store_pair(const Batch<BFloat16>& first, const Batch<BFloat16>& second, BFloat16* to) {
+  // Of both lanes: half of the first, half of the second.
+  const __m256i halves = _mm256_packs_epi32(narrowed_apart(first), narrowed_apart(second));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(halves, 0xd8));
+}
+#endif
 
 // The tail is computed in a full batch as well, so an element's value does not depend on where a
 // piece of work ends.
@@ -225,8 +244,13 @@ inline void for_channels(std::int64_t channels, Visit visit) {
 // y[i] = f(x0[i], x1[i], ...) for any number of inputs.
 template <class F, class Y, class... X>
 inline void map(std::int64_t n, F f, Y* y, const X*... x) {
+  constexpr std::int64_t kWide = kLanes<Y>;
   std::int64_t i = 0;
-  for (; i + kLanes<Y> <= n; i += kLanes<Y>) store(f(load(x + i)...), y + i);
+  if constexpr (std::is_same_v<Y, BFloat16>) {
+    for (; i + 2 * kWide <= n; i += 2 * kWide)
+      store_pair(f(load(x + i)...), f(load(x + i + kWide)...), y + i);
+  }
+  for (; i + kWide <= n; i += kWide) store(f(load(x + i)...), y + i);
   if (i < n) store_part(f(load_part(x + i, n - i)...), y + i, n - i);
 }
 

@@ -48,20 +48,17 @@ inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
 template <class S>
 constexpr bool kShortPolynomials = std::is_same_v<S, BFloat16>;
 
-template <class S>
-inline Batch<S> gauss(const Batch<S>& x) {
-  return exponential_below<kShortPolynomials<S>>(Compute<S>{-0.5} * x * x);
+// GELU: x Phi(x), which is max(x, 0) - |x| Phi(-|x|) for either sign.
+template <class T>
+inline xsimd::batch<T> gelu(const xsimd::batch<T>& x, const Gaussian<T>& at) {
+  return xsimd::max(xsimd::batch<T>(T{0}), x) - at.size * at.beyond;
 }
 
-template <class S>
-inline Batch<S> gelu(const Batch<S>& x) {
-  return x * gaussian_cdf<kShortPolynomials<S>>(x, gauss<S>(x));
-}
-
-template <class S>
-inline Batch<S> gelu_derivative(const Batch<S>& x) {
-  const Batch<S> e = gauss<S>(x);
-  return gaussian_cdf<kShortPolynomials<S>>(x, e) + x * Compute<S>(kInvSqrt2Pi) * e;
+// Phi(x) + x phi(x), where x is no further than at.size.
+template <class T>
+inline xsimd::batch<T> gelu_derivative(const xsimd::batch<T>& x, const Gaussian<T>& at) {
+  const xsimd::batch<T> beyond = at.beyond - at.size * T(kInvSqrt2Pi) * at.gauss;
+  return xsimd::select(x < xsimd::batch<T>(T{0}), beyond, T{1} - beyond);
 }
 
 template <class T>
@@ -116,7 +113,7 @@ inline void with_unary(UnaryOp op, Compute<S> a, Compute<S> b, Use use) {
     case UnaryOp::kRelu:
       return use([=](B x) { return xsimd::select(x <= zero, zero, x); });
     case UnaryOp::kGelu:
-      return use([](B x) { return gelu<S>(x); });
+      return use([](B x) { return gelu(x, gaussian<kShortPolynomials<S>>(x)); });
     case UnaryOp::kGeluTanh:
       return use([](B x) { return T{0.5} * x * (T{1} + gelu_tanh_inner(x)); });
     case UnaryOp::kQuickGelu:
@@ -180,7 +177,7 @@ inline void with_derivative(UnaryOp op, Compute<S> a, Compute<S> b, Use use) {
     case UnaryOp::kRelu:
       return use([=](B x, B) { return xsimd::select(x > zero, one, zero); });
     case UnaryOp::kGelu:
-      return use([](B x, B) { return gelu_derivative<S>(x); });
+      return use([](B x, B) { return gelu_derivative(x, gaussian<kShortPolynomials<S>>(x)); });
     case UnaryOp::kGeluTanh:
       return use([](B x, B) {
         const B t = gelu_tanh_inner(x);
@@ -249,9 +246,8 @@ inline void with_gate(UnaryOp op, Use use) {
       });
     case UnaryOp::kGelu:
       return use([](B x) {
-        const B e = gauss<S>(x);
-        const B cdf = gaussian_cdf<kShortPolynomials<S>>(x, e);
-        return Gate<T>{x * cdf, cdf + x * T(kInvSqrt2Pi) * e};
+        const Gaussian<T> at = gaussian<kShortPolynomials<S>>(x);
+        return Gate<T>{gelu(x, at), gelu_derivative(x, at)};
       });
     default:  // kSilu
       return use([](B x) {

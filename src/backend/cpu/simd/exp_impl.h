@@ -61,41 +61,59 @@ inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
 }
 #endif
 
+// exp(x) of numbers from -87.3 to 0.
+template <bool kShort>
+inline xsimd::batch<double> exponential_inside(const xsimd::batch<double>& x) {
+  return exponential(x);
+}
+template <bool kShort>
+inline xsimd::batch<float> exponential_inside(const xsimd::batch<float>& x) {
+  using B = xsimd::batch<float>;
+#if defined(__AVX512F__)
+  const B n = _mm512_roundscale_ps(x * 1.44269504F, _MM_FROUND_TO_NEAREST_INT);
+  return _mm512_scalef_ps(exponential_without<kShort>(x, n), n);
+#else
+  const B n = xsimd::nearbyint(x * 1.44269504F);
+  const auto power = xsimd::to_int(n) << 23;
+  return xsimd::bitwise_cast<B>(
+      xsimd::bitwise_cast<xsimd::batch<std::int32_t> >(exponential_without<kShort>(x, n)) + power);
+#endif
+}
+
 // exp(x) of numbers that are not above 0 but for roundings.
 template <bool kShort = false>
 inline xsimd::batch<double> exponential_below(const xsimd::batch<double>& x) {
   return exponential(x);
 }
+template <bool kShort = false>
+inline xsimd::batch<float> exponential_below(const xsimd::batch<float>& x) {
 #if defined(__AVX512F__)
-template <bool kShort = false>
-inline xsimd::batch<float> exponential_below(const xsimd::batch<float>& x) {
   return exponential<kShort>(x);
-}
 #else
-template <bool kShort = false>
-inline xsimd::batch<float> exponential_below(const xsimd::batch<float>& x) {
   using B = xsimd::batch<float>;
   const B least(-87.3F);
   // (Of two operands one of which is NaN, max returns the second, and so NaN stays NaN.)
   const B inside = xsimd::max(least, x);
-  const B n = xsimd::nearbyint(inside * 1.44269504F);
-  const auto power = xsimd::to_int(n) << 23;
-  const auto bits =
-      xsimd::bitwise_cast<xsimd::batch<std::int32_t> >(exponential_without<kShort>(inside, n)) +
-      power;
-  return xsimd::select(x < least, B(0.0F), xsimd::bitwise_cast<B>(bits));
-}
+  return xsimd::select(x < least, B(0.0F), exponential_inside<kShort>(inside));
 #endif
+}
 
-// The normal distribution Phi(x) from gauss = exp(-x^2 / 2). For float Phi(-|x|) = gauss t P(t)
-// with t = 1 / (1 + 0.3 |x|) and P a Chebyshev fit, within 5e-8 of its value down to x = -6, where
-// that is 1e-9; 1 minus that on the other side. Nothing cancels, so small results keep their
-// digits. kShort: with a P within 2^-12 of it, as above.
+// Of the normal distribution at x: |x|, but no more than `kFar`, where nothing is left to either
+// side; exp(-|x|^2 / 2); and Phi(-|x|). For float that is gauss t P(t) with t = 1 / (1 + 0.3 |x|)
+// and P a Chebyshev fit, within 5e-8 of its value down to x = -6, where that is 1e-9. Nothing
+// cancels, so small results keep their digits. kShort: with a P within 2^-12 of it, as above.
+template <class T>
+struct Gaussian {
+  xsimd::batch<T> size, gauss, beyond;
+};
+
 template <bool kShort>
-inline xsimd::batch<float> gaussian_cdf(const xsimd::batch<float>& x,
-                                        const xsimd::batch<float>& gauss) {
+inline Gaussian<float> gaussian(const xsimd::batch<float>& x) {
   using B = xsimd::batch<float>;
-  const B t = 1.0F / (1.0F + 0.3F * xsimd::abs(x));
+  constexpr float kFar = 12.5F;
+  const B size = xsimd::min(B(kFar), xsimd::abs(x));  // NaN stays NaN
+  const B gauss = exponential_inside<kShort>(-0.5F * size * size);
+  const B t = 1.0F / (1.0F + 0.3F * size);
   B p;
   if constexpr (kShort) {
     p = t * 0.20884231F + 0.03559176F;
@@ -110,13 +128,14 @@ inline xsimd::batch<float> gaussian_cdf(const xsimd::batch<float>& x,
     p = p * t + 0.120227952673F;
     p = p * t + 0.119680872067F;
   }
-  const B below = p * t * gauss;
-  return xsimd::select(x < B(0.0F), below, 1.0F - below);
+  return {size, gauss, p * t * gauss};
 }
 template <bool kShort>
-inline xsimd::batch<double> gaussian_cdf(const xsimd::batch<double>& x,
-                                         const xsimd::batch<double>&) {
-  return 0.5 * (1.0 + xsimd::erf(x * 0.70710678118654752440));
+inline Gaussian<double> gaussian(const xsimd::batch<double>& x) {
+  using B = xsimd::batch<double>;
+  constexpr double kFar = 37;
+  const B size = xsimd::min(B(kFar), xsimd::abs(x));
+  return {size, exponential(-0.5 * size * size), 0.5 * xsimd::erfc(size * 0.70710678118654752440)};
 }
 
 }  // namespace
