@@ -178,6 +178,42 @@ TEST_CASE("layer_norm: gradients of rows so far from zero that mean / deviation 
     CHECK(found[i] == Approx(100.0 * (static_cast<double>(i) - 2.0)).epsilon(1e-5));
 }
 
+TEST_CASE("layer_norm and rms_norm: a row has the same bits alone and among others",
+          "[ops][host]") {
+  const auto dtype = GENERATE(DType::kFloat32, DType::kBFloat16, DType::kFloat64);
+  const auto dim = GENERATE(5, 16, 37);
+  const bool centred = GENERATE(true, false);
+  constexpr std::int64_t kRows = 11;  // groups of four and of two, and a row left of both
+  const DType wide = compute_dtype(dtype);
+  const Tensor x = ops::cast(random_tensor({kRows, dim}, 1), dtype).detach();
+  const Tensor dy = ops::cast(random_tensor({kRows, dim}, 2), dtype);
+  const Tensor w = ops::cast(random_tensor({dim}, 3), wide);
+  const Tensor b = ops::cast(random_tensor({dim}, 4), wide);
+  for (const bool affine : {true, false}) {
+    CAPTURE(name_of(dtype), dim, centred, affine);
+    const auto run = [&](std::int64_t first, std::int64_t rows) {
+      const Tensor part = trainable(ops::slice(x, 0, first, rows).detach());
+      const Tensor weight = affine ? w : Tensor();
+      const Tensor y = centred ? ops::layer_norm(part, weight, affine ? b : Tensor(), 1e-5)
+                               : ops::rms_norm(part, weight, 1e-5);
+      autograd::backward(y, ops::slice(dy, 0, first, rows));
+      std::vector<double> found = to_doubles(y);
+      const std::vector<double> slopes = to_doubles(part.grad());
+      found.insert(found.end(), slopes.begin(), slopes.end());
+      return found;
+    };
+    const std::vector<double> whole = run(0, kRows);
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const std::vector<double> alone = run(r, 1);
+      for (std::int64_t c = 0; c < dim; ++c) {
+        const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+        REQUIRE(alone[at(c)] == whole[at(r * dim + c)]);
+        REQUIRE(alone[at(dim + c)] == whole[at((kRows + r) * dim + c)]);
+      }
+    }
+  }
+}
+
 TEST_CASE("cross_entropy: gradients with smoothing, ignored rows and reductions", "[ops]") {
   const Tensor target = Tensor::from<std::int64_t>({1, 4, -100, 0}, {4}, cpu());
   const double smoothing = GENERATE(0.0, 0.1);

@@ -1,5 +1,5 @@
 // Layer norm and RMS norm over the last axis.
-#include <cmath>
+#include <algorithm>
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/pieces.h"
@@ -9,6 +9,23 @@ namespace fovea::cpu {
 namespace {
 
 std::int64_t grain(std::int64_t n) { return std::max<std::int64_t>(1, 16384 / n); }
+
+// Rows [begin, end) of both norms; mean is undefined for RMS norm.
+template <class S>
+void forward(const LayerNormArgs& args, std::int64_t begin, std::int64_t end) {
+  using T = Compute<S>;
+  const auto& [eps, x, weight, bias, y, mean, rstd] = args;
+  const std::int64_t n = x.shape().back();
+  simd::kernels().of<S>().norm_rows({.rows = end - begin,
+                                     .n = n,
+                                     .eps = static_cast<T>(eps),
+                                     .x = x.data<S>() + begin * n,
+                                     .weight = optional<T>(weight),
+                                     .bias = optional<T>(bias),
+                                     .y = y.data<S>() + begin * n,
+                                     .mean = mean.defined() ? mean.data<T>() + begin : nullptr,
+                                     .rstd = rstd.data<T>() + begin});
+}
 
 // The backward pass of both norms; mean is undefined for RMS norm.
 template <class S>
@@ -33,12 +50,17 @@ void backward(ThreadPool& pool, const LayerNormBackwardArgs& args) {
   pool.run(pieces, [&](std::int64_t piece) {
     T* dw = dweight.defined() ? sums + piece * n : nullptr;
     T* db = dbias.defined() ? sums + (pieces + piece) * n : nullptr;
-    for (std::int64_t r = piece * chunk; r < std::min(rows, (piece + 1) * chunk); ++r) {
-      kernels.normalise_backward(mean.defined(), x.data<S>() + r * n,
-                                 mean.defined() ? mean.data<T>()[r] : T{0}, rstd.data<T>()[r],
-                                 optional<T>(weight), dy.data<S>() + r * n,
-                                 dx.defined() ? dx.data<S>() + r * n : nullptr, dw, db, n);
-    }
+    const std::int64_t first = piece * chunk;
+    kernels.norm_rows_backward({.rows = std::min(rows - first, chunk),
+                                .n = n,
+                                .x = x.data<S>() + first * n,
+                                .weight = optional<T>(weight),
+                                .mean = mean.defined() ? mean.data<T>() + first : nullptr,
+                                .rstd = rstd.data<T>() + first,
+                                .dy = dy.data<S>() + first * n,
+                                .dx = dx.defined() ? dx.data<S>() + first * n : nullptr,
+                                .dweight = dw,
+                                .dbias = db});
   });
   const auto& adds = simd::kernels().of<T>();
   const auto total = [&](const Tensor& to, std::int64_t first) {
@@ -55,23 +77,10 @@ void backward(ThreadPool& pool, const LayerNormBackwardArgs& args) {
 }  // namespace
 
 void CpuBackend::layer_norm(const LayerNormArgs& args) const {
-  const auto& [eps, x, weight, bias, y, mean, rstd] = args;
-  const std::int64_t n = x.shape().back();
-  dispatch_stored("layer_norm", x.dtype(), [&]<class S>(S) {
-    using T = Compute<S>;
-    const auto& kernels = simd::kernels().of<S>();
-    parallel(x.numel() / n, grain(n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        const S* row = x.data<S>() + r * n;
-        const T centre = kernels.sum(row, n) / static_cast<T>(n);
-        const T variance = kernels.centred_squares(row, centre, n) / static_cast<T>(n);
-        const T scale = T{1} / std::sqrt(variance + static_cast<T>(eps));
-        mean.data<T>()[r] = centre;
-        rstd.data<T>()[r] = scale;
-        kernels.normalise(row, centre, scale, optional<T>(weight), optional<T>(bias),
-                          y.data<S>() + r * n, n);
-      }
-    });
+  const std::int64_t n = args.x.shape().back();
+  dispatch_stored("layer_norm", args.x.dtype(), [&]<class S>(S) {
+    parallel(args.x.numel() / n, grain(n),
+             [&](std::int64_t begin, std::int64_t end) { forward<S>(args, begin, end); });
   });
 }
 
@@ -81,21 +90,13 @@ void CpuBackend::layer_norm_backward(const LayerNormBackwardArgs& args) const {
 }
 
 void CpuBackend::rms_norm(const RmsNormArgs& args) const {
-  const auto& [eps, x, weight, y, rstd] = args;
-  const std::int64_t n = x.shape().back();
-  dispatch_stored("rms_norm", x.dtype(), [&]<class S>(S) {
-    using T = Compute<S>;
-    const auto& kernels = simd::kernels().of<S>();
-    parallel(x.numel() / n, grain(n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
-        const S* row = x.data<S>() + r * n;
-        const T squares = kernels.dot(row, row, n) / static_cast<T>(n);
-        const T scale = T{1} / std::sqrt(squares + static_cast<T>(eps));
-        rstd.data<T>()[r] = scale;
-        kernels.normalise(row, T{0}, scale, optional<T>(weight), nullptr, y.data<S>() + r * n, n);
-      }
-    });
-  });
+  layer_norm({.eps = args.eps,
+              .x = args.x,
+              .weight = args.weight,
+              .bias = {},
+              .y = args.y,
+              .mean = {},
+              .rstd = args.rstd});
 }
 
 void CpuBackend::rms_norm_backward(const RmsNormBackwardArgs& args) const {

@@ -10,6 +10,7 @@
 #include "backend/cpu/simd/elementwise_impl.h"
 #include "backend/cpu/simd/layout_impl.h"
 #include "backend/cpu/simd/linear_attention_impl.h"
+#include "backend/cpu/simd/norm_impl.h"
 #include "backend/cpu/simd/peak_impl.h"
 #include "backend/cpu/simd/plane_conv_impl.h"
 #include "backend/cpu/simd/product_impl.h"

@@ -19,12 +19,6 @@ Compute<S> dot(const S* x, const S* y, std::int64_t n) {
       n, [](Batch<S> xi, Batch<S> yi) { return xi * yi; }, x, y);
 }
 
-template <class S>
-Compute<S> centred_squares(const S* x, Compute<S> mean, std::int64_t n) {
-  return accumulate<Compute<S>>(
-      n, [mean](Batch<S> xi) { return (xi - mean) * (xi - mean); }, x);
-}
-
 template <class T>
 T max(const T* x, std::int64_t n) {
   T best = x[0];
@@ -104,62 +98,6 @@ template <class T>
 void combine(T c1, const T* p1, T c2, const T* p2, T* a, std::int64_t n) {
   map(
       n, [=](Batch<T> l, Batch<T> r) { return c1 * l + c2 * r; }, a, p1, p2);
-}
-
-template <class S>
-void normalise(const S* x, Compute<S> mean, Compute<S> rstd, const Compute<S>* weight,
-               const Compute<S>* bias, S* y, std::int64_t n) {
-  using B = Batch<S>;
-  if (weight != nullptr && bias != nullptr) {
-    map(
-        n, [=](B xi, B w, B b) { return (xi - mean) * rstd * w + b; }, y, x, weight, bias);
-  } else if (weight != nullptr) {
-    map(
-        n, [=](B xi, B w) { return (xi - mean) * rstd * w; }, y, x, weight);
-  } else if (bias != nullptr) {
-    map(
-        n, [=](B xi, B b) { return (xi - mean) * rstd + b; }, y, x, bias);
-  } else {
-    map(
-        n, [=](B xi) { return (xi - mean) * rstd; }, y, x);
-  }
-}
-
-// xhat = (x - mean) rstd, e = dy weight:
-//   layer norm  dx = rstd (e - mean(e) - xhat mean(e xhat))
-//   RMS norm    dx = rstd (e - xhat mean(e xhat))
-template <class S>
-void normalise_backward(bool centred, const S* x, Compute<S> mean, Compute<S> rstd,
-                        const Compute<S>* weight, const S* dy, S* dx, Compute<S>* dweight,
-                        Compute<S>* dbias, std::int64_t n) {
-  using T = Compute<S>;
-  using B = Batch<S>;
-  B e_sum(T{0});
-  B ex_sum(T{0});
-  for_channels<S>(n, [&](const auto lanes, std::int64_t i) {
-    const B d = lanes.template load<S>(dy + i);
-    // (xhat behind the last channel might be infinite, and must not meet the zeros of e there.)
-    const B off = lanes.template load<S>(x + i) - mean;
-    const B e = weight != nullptr ? d * lanes.template load<T>(weight + i) : d;
-    e_sum += e;
-    ex_sum = xsimd::fma(e * off, B(rstd), ex_sum);
-    if (dweight != nullptr)
-      lanes.template store<T>(xsimd::fma(d, off * rstd, lanes.template load<T>(dweight + i)),
-                              dweight + i);
-    if (dbias != nullptr) lanes.template store<T>(d + lanes.template load<T>(dbias + i), dbias + i);
-  });
-  if (dx == nullptr) return;
-  const T mean_e = centred ? horizontal_sum<T>(e_sum) / static_cast<T>(n) : T{0};
-  const T mean_ex = horizontal_sum<T>(ex_sum) / static_cast<T>(n);
-  if (weight != nullptr) {
-    map(
-        n, [=](B xi, B w, B d) { return rstd * (d * w - mean_e - (xi - mean) * rstd * mean_ex); },
-        dx, x, weight, dy);
-  } else {
-    map(
-        n, [=](B xi, B d) { return rstd * (d - mean_e - (xi - mean) * rstd * mean_ex); }, dx, x,
-        dy);
-  }
 }
 
 }  // namespace

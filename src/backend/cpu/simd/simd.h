@@ -94,6 +94,29 @@ struct NormPlanes {
   bool past_caches = false;  // of results, see goes_past_caches()
 };
 
+/// Rows of n under a norm: y = (x - mean) rstd weight + bias, with 1 / rstd^2 the mean of
+/// (x - mean)^2, and eps. `mean` is null for RMS norm, where it counts as 0; weight and bias may be.
+template <class S>
+struct NormRows {
+  std::int64_t rows = 0, n = 0;
+  Compute<S> eps = 0;
+  const S* x = nullptr;
+  const Compute<S>*weight = nullptr, *bias = nullptr;
+  S* y = nullptr;
+  Compute<S>*mean = nullptr, *rstd = nullptr;  // one for each row
+};
+
+/// Backward of these rows. Adds to dweight and dbias; these, dx and weight may be null.
+template <class S>
+struct NormRowsBackward {
+  std::int64_t rows = 0, n = 0;
+  const S* x = nullptr;
+  const Compute<S>*weight = nullptr, *mean = nullptr, *rstd = nullptr;
+  const S* dy = nullptr;
+  S* dx = nullptr;
+  Compute<S>*dweight = nullptr, *dbias = nullptr;
+};
+
 /// Rows of a token grid under a depthwise kernel, for one row of results; an element holds the
 /// `channels` of a token. rows: kernel_h pointers to `places` tokens as pack_tokens() leaves them,
 /// null outside the grid; the first of `tokens` results begins at the first place. What the next
