@@ -1,4 +1,4 @@
-// Sums, softmax and normalisation of rows; part of kernels_impl.h.
+// Sums and softmax of rows; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
