@@ -17,7 +17,20 @@ FUNCTION Real sigmoid(Real x) {
   return x >= 0 ? 1 / (1 + e) : e / (1 + e);
 }
 FUNCTION Real softplus(Real x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
-FUNCTION Real gaussian_cdf(Real x) { return (Real)0.5 * erfc(-x * SQRT_HALF); }
+// |x|, but no further than where nothing is left of the normal distribution; and Phi(-|x|).
+FUNCTION Real gaussian_size(Real x) { return fabs(x) > 37 ? (Real)37 : fabs(x); }
+FUNCTION Real gaussian_beyond(Real size) { return (Real)0.5 * erfc(size * SQRT_HALF); }
+// x Phi(x), and Phi(x) + x phi(x), for either sign from what is beyond |x|.
+FUNCTION Real gelu(Real x) {
+  const Real size = gaussian_size(x);
+  return (x > 0 ? x : 0) - size * gaussian_beyond(size);
+}
+FUNCTION Real gelu_slope(Real x) {
+  const Real size = gaussian_size(x);
+  const Real below =
+      gaussian_beyond(size) - size * INV_SQRT_2PI * exp((Real)-0.5 * size * size);
+  return x < 0 ? below : 1 - below;
+}
 FUNCTION Real gelu_tanh_inner(Real x) {
   return tanh(SQRT_2_INV_PI * (x + GELU_CUBIC * x * x * x));
 }
@@ -63,7 +76,7 @@ FUNCTION Real unary_value(Int32 op, Real a, Real b, Real x) {
     case UnaryRelu:
       return x <= 0 ? (Real)0 : x;
     case UnaryGelu:
-      return x * gaussian_cdf(x);
+      return gelu(x);
     case UnaryGeluTanh:
       return (Real)0.5 * x * (1 + gelu_tanh_inner(x));
     case UnaryQuickGelu:
@@ -119,7 +132,7 @@ FUNCTION Real unary_slope(Int32 op, Real a, Real b, Real x, Real y) {
     case UnaryRelu:
       return x > 0 ? (Real)1 : (Real)0;
     case UnaryGelu:
-      return gaussian_cdf(x) + x * INV_SQRT_2PI * exp((Real)-0.5 * x * x);
+      return gelu_slope(x);
     case UnaryGeluTanh: {
       const Real t = gelu_tanh_inner(x);
       const Real inner = SQRT_2_INV_PI * (1 + 3 * GELU_CUBIC * x * x);
