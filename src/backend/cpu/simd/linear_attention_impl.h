@@ -14,7 +14,7 @@ inline xsimd::batch<T> feature(FeatureMap map, const xsimd::batch<T>& x) {
   const xsimd::batch<T> zero(T{0});
   switch (map) {
     case FeatureMap::kEluPlusOne:
-      return xsimd::select(x > zero, x + T{1}, exponential(x));
+      return xsimd::select(x > zero, x + T{1}, exponential_below(xsimd::min(zero, x)));
     case FeatureMap::kRelu:
       return xsimd::max(x, zero);
     case FeatureMap::kExp:
