@@ -94,8 +94,9 @@ struct NormPlanes {
   bool past_caches = false;  // of results, see goes_past_caches()
 };
 
-/// Rows of n under a norm: y = (x - mean) rstd weight + bias, with 1 / rstd^2 the mean of
-/// (x - mean)^2, and eps. `mean` is null for RMS norm, where it counts as 0; weight and bias may be.
+/// Rows of n under a norm: y = (x - mean) rstd weight + bias, where 1 / rstd^2 is the mean of
+/// (x - mean)^2, plus eps. mean is null for RMS norm, which takes it as 0; weight and bias may be
+/// null.
 template <class S>
 struct NormRows {
   std::int64_t rows = 0, n = 0;
