@@ -63,10 +63,6 @@ inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
 
 // exp(x) of numbers from -87.3 to 0.
 template <bool kShort>
-inline xsimd::batch<double> exponential_inside(const xsimd::batch<double>& x) {
-  return exponential(x);
-}
-template <bool kShort>
 inline xsimd::batch<float> exponential_inside(const xsimd::batch<float>& x) {
   using B = xsimd::batch<float>;
 #if defined(__AVX512F__)
