@@ -54,7 +54,7 @@ inline xsimd::batch<T> gelu(const xsimd::batch<T>& x, const Gaussian<T>& at) {
   return xsimd::max(xsimd::batch<T>(T{0}), x) - at.size * at.beyond;
 }
 
-// Phi(x) + x phi(x), where x is no further than at.size.
+// Phi(x) + x phi(x): that at x and that at -x add up to 1.
 template <class T>
 inline xsimd::batch<T> gelu_derivative(const xsimd::batch<T>& x, const Gaussian<T>& at) {
   const xsimd::batch<T> beyond = at.beyond - at.size * T(kInvSqrt2Pi) * at.gauss;
