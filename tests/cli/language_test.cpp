@@ -71,7 +71,7 @@ TEST_CASE("language: train, eval, generate, inspect, bench", "[cli]") {
   REQUIRE(decoded.code == 0);
   // Of both layers and heads: products (8, 8), sums of keys and of values (8), in float32.
   CHECK(json::parse(decoded.out)["state_bytes"] == 2 * 2 * (8 * 8 + 8 + 8) * 4);
-  CHECK(json::parse(decoded.out)["last_user_ms_per_token"] > 0);
+  CHECK(json::parse(decoded.out)["last_cpu_ms_per_token"] > 0);
   const CliResult alone =
       run_cli("bench", {experiment, "--json", "--steps", "1", "--attention-only", "--tokens", "9"});
   INFO(alone.err);

@@ -8,8 +8,8 @@
 #include "autograd/mode.h"
 #include "backend/backend.h"
 #include "backend/peaks.h"
+#include "bench/cpu_time.h"
 #include "bench/memory.h"
-#include "bench/user_time.h"
 #include "bench/work.h"
 #include "experiment/costs/roofline_picture.h"
 #include "experiment/run/summary.h"
@@ -37,20 +37,20 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
   result.start_up_s = seconds_since(settings.started);
 
   MemoryStats before;
-  double user_s = 0, rate = 0;
+  double cpu_s = 0, rate = 0;
   for (std::int64_t i = -settings.warm_up; i < settings.steps; ++i) {
     if (i == 0) {
       device.allocator().reset_peak();
       before = device.allocator().stats();
     }
-    const double user_before = user_seconds();
+    const double cpu_before = cpu_seconds();
     const auto start = Clock::now();
     const Tensor output = work.step();
     device.synchronize();
     const double ms = 1e3 * seconds_since(start);
     if (i >= 0) {
       result.ms.push_back(ms);
-      user_s += user_seconds() - user_before;
+      cpu_s += cpu_seconds() - cpu_before;
       if (settings.peaks) rate += present_float32_rate(device);
     }
     if (i == -settings.warm_up) {
@@ -58,7 +58,7 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
       result.loss = training::scalar_of(work.loss(output));
     }
   }
-  result.user_ms_per_step = 1e3 * user_s / static_cast<double>(settings.steps);
+  result.cpu_ms_per_step = 1e3 * cpu_s / static_cast<double>(settings.steps);
   const MemoryStats after = device.allocator().stats();
   std::sort(result.ms.begin(), result.ms.end());
   result.batch_size = work.batch_size;
@@ -90,7 +90,7 @@ schema::Value to_json(const experiment::Experiment& e, const Settings& settings,
        {"steps", settings.steps},
        {"ms_per_step",
         Value::object({{"median", median}, {"p10", r.quantile(0.1)}, {"p90", r.quantile(0.9)}})},
-       {"user_ms_per_step", r.user_ms_per_step},
+       {"cpu_ms_per_step", r.cpu_ms_per_step},
        {"samples_per_s", 1e3 * static_cast<double>(r.batch_size) / median},
        {"loss", r.loss},
        {"peak_bytes", r.peak_bytes},

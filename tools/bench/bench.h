@@ -40,7 +40,7 @@ struct Result {
   std::int64_t peak_rss_bytes = 0;   // of the process, while stepping
   std::int64_t start_rss_bytes = 0;  // of the process, before the model was built
   double start_up_s = 0;             // from the start of the program to the first step
-  double user_ms_per_step = 0;       // of the processor, outside of the kernel; mean
+  double cpu_ms_per_step = 0;        // of the processor, all threads; mean
   double loss = 0;                   // of the first step, before any update
   double allocations_per_step = 0;
   double present_share = 0;  // of registers' peak that products in the cache reached between steps

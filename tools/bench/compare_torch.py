@@ -76,7 +76,7 @@ class TorchWorker:
             self.process.stdin.write(f"{args.steps} {args.warm_up}\n")
             self.process.stdin.flush()
         answer = self.answer()
-        return {"ms": answer["user_ms"] if args.user_time else median(answer["ms"]),
+        return {"ms": answer["cpu_ms"] if args.cpu_time else median(answer["ms"]),
                 "bytes": answer["bytes"]}
 
     def close(self):
@@ -116,7 +116,7 @@ def first_of_ours(args, case, precision, folder):
 def measure_ours(args, case, precision, folder):
     answer = run_bench(args, case, precision, folder, args.steps, args.warm_up)
     on_host = args.device == "cpu"
-    return {"ms": answer["user_ms_per_step"] if args.user_time
+    return {"ms": answer["cpu_ms_per_step"] if args.cpu_time
             else answer["ms_per_step"]["median"],
             "bytes": answer["peak_rss_bytes"] - answer["start_rss_bytes"] if on_host
             else answer["peak_bytes"]}
@@ -208,9 +208,9 @@ def parse_arguments():
                         help="cpu, opencl or cuda, also cuda:1 (default: cpu)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
                         help="of each side (default: all cores)")
-    parser.add_argument("--user-time", action="store_true",
-                        help="compare what a step takes of the processor outside of the kernel, the "
-                        "mean of the timed steps: for busy machines, with --threads 1")
+    parser.add_argument("--cpu-time", action="store_true",
+                        help="compare what a step takes of the processor, the mean of the timed "
+                        "steps: for busy machines, with --threads 1")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement")
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
     args = parser.parse_args()

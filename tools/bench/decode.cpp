@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "bench/user_time.h"
+#include "bench/cpu_time.h"
 #include "models/sequences/language_model.h"
 
 namespace fovea::bench {
@@ -15,10 +15,10 @@ namespace {
 double write_tokens(models::LanguageModel& decoder, const Device& device, std::int64_t count,
                     models::DecoderState& state) {
   const Tensor token = Tensor::from(std::vector<std::int64_t>{1}, {1, 1}, device);
-  const double start = user_seconds();
+  const double start = cpu_seconds();
   for (std::int64_t i = 0; i < count; ++i) decoder.next(token, state);
   device.synchronize();
-  return 1e3 * (user_seconds() - start) / static_cast<double>(std::max<std::int64_t>(1, count));
+  return 1e3 * (cpu_seconds() - start) / static_cast<double>(std::max<std::int64_t>(1, count));
 }
 
 }  // namespace
@@ -33,9 +33,9 @@ Decoding decode(const experiment::Experiment& e, const Device& device, std::int6
   models::DecoderState warm, state;
   write_tokens(*decoder, device, part, warm);
   Decoding result{.tokens = tokens};
-  result.first_user_ms = write_tokens(*decoder, device, part, state);
+  result.first_cpu_ms = write_tokens(*decoder, device, part, state);
   write_tokens(*decoder, device, tokens - 2 * part, state);
-  result.last_user_ms = write_tokens(*decoder, device, part, state);
+  result.last_cpu_ms = write_tokens(*decoder, device, part, state);
   result.state_bytes = state.bytes();
   return result;
 }
@@ -44,8 +44,8 @@ schema::Value to_json(const experiment::Experiment& e, const Decoding& d) {
   return schema::Value::object({{"name", e.name},
                                 {"mode", "decode"},
                                 {"tokens", d.tokens},
-                                {"first_user_ms_per_token", d.first_user_ms},
-                                {"last_user_ms_per_token", d.last_user_ms},
+                                {"first_cpu_ms_per_token", d.first_cpu_ms},
+                                {"last_cpu_ms_per_token", d.last_cpu_ms},
                                 {"state_bytes", d.state_bytes}});
 }
 
@@ -53,7 +53,7 @@ std::string to_text(const experiment::Experiment& e, const Decoding& d) {
   return fmt::format(
       "{}: {} tokens one after the other\n{:.3f} ms of the processor a token in the first eighth, "
       "{:.3f} in the last; the state is {} bytes\n",
-      e.name, d.tokens, d.first_user_ms, d.last_user_ms, d.state_bytes);
+      e.name, d.tokens, d.first_cpu_ms, d.last_cpu_ms, d.state_bytes);
 }
 
 }  // namespace fovea::bench

@@ -7,8 +7,8 @@ namespace fovea::bench {
 
 struct Decoding {
   std::int64_t tokens = 0;
-  double first_user_ms = 0;      // of the processor a token, mean of the first eighth
-  double last_user_ms = 0;       // of the last eighth
+  double first_cpu_ms = 0;       // of the processor a token, mean of the first eighth
+  double last_cpu_ms = 0;        // of the last eighth
   std::int64_t state_bytes = 0;  // what the decoder keeps of all tokens at the end
 };
 

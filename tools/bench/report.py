@@ -51,7 +51,7 @@ def header(args, repository, load):
     return {"cpu": cpu_model(), "threads": args.threads, "load_before": round(load, 2),
             "ours": args.found.get("ours", "not available"), "commit": commit(repository),
             "torch": args.found["torch"], "pairs": args.pairs, "steps": args.steps,
-            "warm_up": args.warm_up, "user_time": args.user_time}
+            "warm_up": args.warm_up, "cpu_time": args.cpu_time}
 
 
 def header_lines(head):
@@ -61,7 +61,7 @@ def header_lines(head):
             f"PyTorch: {head['torch']}",
             f"{head['pairs']} pairs, each of {head['steps']} steps a side after "
             f"{head['warm_up']} to warm up"
-            + (", user time of the processor" if head["user_time"] else "")]
+            + (", time of the processor" if head["cpu_time"] else "")]
 
 
 def milliseconds(value):
