@@ -120,11 +120,12 @@ std::int64_t most_positions(const ConvGeometry& g, const Terms& terms, std::int6
                     kMost);
 }
 
-// Where there are few pieces, output channels are divided too, and copies made more than once.
-std::int64_t piece_channel_blocks(const ConvGeometry& g, std::int64_t pieces) {
+// Where threads have few pieces, output channels are divided too, and copies made more than once.
+std::int64_t piece_channel_blocks(const ConvGeometry& g, std::int64_t pieces, int threads) {
   constexpr std::int64_t kLeastChannels = 64;
-  if (pieces >= kFewConvPieces / 2) return 1;
-  return std::clamp<std::int64_t>(g.c_out / kLeastChannels, 1, kFewConvPieces / pieces);
+  const std::int64_t wanted = threads == 1 ? 1 : 2 * threads;
+  return std::clamp<std::int64_t>(divide_up(wanted, pieces), 1,
+                                  std::max<std::int64_t>(1, g.c_out / kLeastChannels));
 }
 
 // Taps of which each result is a sum. All sets have as many chunks, of the same channels.
@@ -140,11 +141,11 @@ struct TapSet {
 template <class T>
 class TapSums {
  public:
-  TapSums(const ConvGeometry& g, const TapLayout& layout, const Tensor& x)
+  TapSums(const ConvGeometry& g, const TapLayout& layout, const Tensor& x, int threads)
       : g_(g),
         layout_(layout),
         source_({.x = x}),
-        parts_(piece_channel_blocks(g, layout.blocks() * g.groups)),
+        parts_(piece_channel_blocks(g, layout.blocks() * g.groups, threads)),
         channels_(g.c_out, parts_) {}
 
   const ChannelBlocks& channels() const { return channels_; }
@@ -216,14 +217,14 @@ template <class T>
 class RemainderConvs {
  public:
   RemainderConvs(const ConvGeometry& g, const Axes& stride, const Axes& places, const Terms& terms,
-                 const Tensor& x)
+                 const Tensor& x, int threads)
       : g_(g),
         stride_(stride),
         places_(places),
         layout_(TapLayout::of<T>(
             g, count() == 1 ? TapLayout::Lines::kVectors : TapLayout::Lines::kApart,
             most_positions(g, terms, count()))),
-        sums_(g, layout_, x) {}
+        sums_(g, layout_, x, threads) {}
 
   /// `taps`: their numbers in the kernel of g; a row of the weight has those of every channel.
   void add(ThreadPool& pool, const Terms& terms, const std::vector<std::int64_t>& taps,
@@ -350,18 +351,25 @@ Reaching along_all(const ConvGeometry& g, const ConvGeometry& r, const Reaching&
   return all;
 }
 
-// The given taps of a weight: rows of the inputs' channels, of each output channel its taps.
+// The given taps of a weight: rows of the inputs' channels, of each output channel its taps. Some
+// rows side by side, or lines of memory that several of them have would be read again for each.
 template <class T>
 Tensor turned_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                      const std::vector<std::int64_t>& taps) {
-  const std::int64_t all = g.taps(), row = g.c_out * std::ssize(taps);
+  constexpr std::int64_t kRows = 16;
+  const std::int64_t all = g.taps(), count = std::ssize(taps), row = g.c_out * count;
+  const std::int64_t blocks = divide_up(g.c_in, kRows);
   const Tensor result = scratch<T>(g.groups * g.c_in * row, weight);
-  pool.run(g.groups * g.c_in, [&](std::int64_t i) {
-    const std::int64_t group = i / g.c_in, channel = i % g.c_in;
-    T* to = result.data<T>() + i * row;
+  pool.run(g.groups * blocks, [&](std::int64_t i) {
+    const std::int64_t group = i / blocks, first = i % blocks * kRows;
+    const std::int64_t end = std::min(first + kRows, g.c_in);
     for (std::int64_t o = 0; o < g.c_out; ++o) {
-      const T* from = weight.data<T>() + ((group * g.c_out + o) * g.c_in + channel) * all;
-      for (const std::int64_t tap : taps) *to++ = from[tap];
+      const T* from = weight.data<T>() + (group * g.c_out + o) * g.c_in * all;
+      T* to = result.data<T>() + group * g.c_in * row + o * count;
+      for (std::int64_t channel = first; channel < end; ++channel) {
+        for (std::int64_t t = 0; t < count; ++t)
+          to[channel * row + t] = from[channel * all + taps[static_cast<std::size_t>(t)]];
+      }
     }
   });
   return result;
@@ -375,7 +383,7 @@ void lines_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, con
   const Terms terms(g.c_in, g.taps(), g.taps());
   std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
   std::iota(taps.begin(), taps.end(), std::int64_t{0});
-  RemainderConvs<T> convs(g, {1, 1, 1}, g.out, terms, x);
+  RemainderConvs<T> convs(g, {1, 1, 1}, g.out, terms, x, pool.threads());
   convs.add(pool, terms, taps, weight);
   convs.run(pool, bias, y);
 }
@@ -391,7 +399,7 @@ void lines_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& 
   const Remainders remainders(g);
   const std::int64_t most = remainders.most_taps();
   const ConvGeometry r = over_outputs(g, remainders);
-  RemainderConvs<T> convs(r, g.stride, g.in, {g.c_out, most, most}, dy);
+  RemainderConvs<T> convs(r, g.stride, g.in, {g.c_out, most, most}, dy, pool.threads());
   for (const Reaching& d : remainders[0]) {
     for (const Reaching& h : remainders[1]) {
       for (const Reaching& w : remainders[2]) {
