@@ -39,9 +39,11 @@ class Forward : public AttentionBlocks<S> {
     const Span queries{piece * kPieceQueries,
                        std::min(kPieceQueries, args_.queries - piece * kPieceQueries)};
     const State state(*this, queries.count, in.q);
+    // Of a block of keys.
+    const std::int64_t products =
+        divide_up(queries.count, rows_) * (joins() ? maps() + 1 : 2 * maps());
     if (next.has_value() && pieces() == 1 && key_blocks() == 1)
-      announce(*next, divide_up(queries.count, rows_) * (joins() ? maps() + 1 : 2 * maps()), in, to,
-               state);
+      announce(*next, products, in, to, state);
     for (const Stream& stream : streams_) {
       load_rows<S>(in.q, stream.q, at, queries.first, queries.count, state.queries[stream.index]);
       std::fill_n(state.tops[stream.index], queries.count, kNever<C>);
@@ -52,6 +54,7 @@ class Forward : public AttentionBlocks<S> {
     for (std::int64_t i = 0; i < key_blocks(); ++i) {
       const Span keys = key_block(i);
       if (i > 0 && keys.first >= seen) break;
+      if (i + 1 < key_blocks()) announce_keys(at, key_block(i + 1), products, in, state);
       add_keys(at, queries, keys, i, in, c, state);
     }
     finish(at, queries, c, to, state);
@@ -64,12 +67,20 @@ class Forward : public AttentionBlocks<S> {
                 const AttentionResults& to, const State& state) const {
     state.next = NextHead(products);
     for (const Stream& stream : streams_) {
-      state.next.template add<S>(in.q, stream.q, at, args_.queries);
-      state.next.template add<S>(in.k, stream.k, at, args_.keys);
+      state.next.template add<S>(in.q, stream.q, at, 0, args_.queries);
+      state.next.template add<S>(in.k, stream.k, at, 0, args_.keys);
     }
-    state.next.template add<S>(in.v, args_.v, at, args_.keys);
+    state.next.template add<S>(in.v, args_.v, at, 0, args_.keys);
     state.next.add(to.out.template data<S>() + place(at, 0) * args_.v.dim,
                    args_.heads * args_.v.dim, args_.queries, args_.v.dim);
+  }
+
+  void announce_keys(Pair at, const Span& keys, std::int64_t products, const AttentionInputs& in,
+                     const State& state) const {
+    state.next = NextHead(products);
+    for (const Stream& stream : streams_)
+      state.next.template add<S>(in.k, stream.k, at, keys.first, keys.count);
+    state.next.template add<S>(in.v, args_.v, at, keys.first, keys.count);
   }
 
   // Scratch of one piece.

@@ -101,6 +101,8 @@ class Backward : public AttentionBlocks<S> {
       // (The first piece has something for every block, if only zeros.)
       const Span seen = this->seen_of(keys, rows);
       if (piece > 0 && seen.count == 0) continue;
+      if (key_blocks() > 1)
+        announce_rows(at, query_block((block + 1) % query_blocks()), call, state);
       add_block(at, rows, seen, piece, call, shared, state);
     }
     for (const Stream& stream : streams_) {
@@ -156,17 +158,33 @@ class Backward : public AttentionBlocks<S> {
     state.next = NextHead(query_blocks() * (2 + 3 * maps()));
     const auto add_streams = [&](const Tensor& queries, const Tensor& keys) {
       for (const Stream& stream : streams_) {
-        state.next.template add<S>(queries, stream.q, at, args_.queries);
-        state.next.template add<S>(keys, stream.k, at, args_.keys);
+        state.next.template add<S>(queries, stream.q, at, 0, args_.queries);
+        state.next.template add<S>(keys, stream.k, at, 0, args_.keys);
       }
     };
     add_streams(call.in.q, call.in.k);
-    state.next.template add<S>(call.in.v, args_.v, at, args_.keys);
+    state.next.template add<S>(call.in.v, args_.v, at, 0, args_.keys);
     const std::int64_t width = args_.v.dim;
     state.next.add(call.upstream.dout.template data<S>() + place(at, 0) * width,
                    args_.heads * width, args_.queries, width);
     add_streams(call.to.q, call.to.k);
-    state.next.template add<S>(call.to.v, args_.v, at, args_.keys);
+    state.next.template add<S>(call.to.v, args_.v, at, 0, args_.keys);
+  }
+
+  // Each block of keys reads all queries again.
+  void announce_rows(Pair at, const Span& rows, const Call& call, const State& state) const {
+    state.next = NextHead(2 + 3 * maps());
+    const std::int64_t width = args_.v.dim;
+    const auto add_rows = [&](const S* x) {
+      state.next.add(x + place(at, rows.first) * width, args_.heads * width, rows.count, width);
+    };
+    add_rows(call.upstream.dout.template data<S>());
+    for (const Stream& stream : streams_) {
+      state.next.template add<S>(call.in.q, stream.q, at, rows.first, rows.count);
+      if (call.upstream.map_results.defined())
+        add_rows(call.upstream.map_results.template data<S>() +
+                 static_cast<std::int64_t>(stream.index) * call.upstream.dout.numel());
+    }
   }
 
   // Scratch of one piece.

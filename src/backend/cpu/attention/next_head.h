@@ -21,8 +21,11 @@ class NextHead {
   explicit NextHead(std::int64_t products = 0) : products_(static_cast<std::size_t>(products)) {}
 
   template <class S>
-  void add(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t rows) {
-    if (x.defined()) add(start_of<S>(x, layout, at), layout.token_stride, rows, layout.dim);
+  void add(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t first,
+           std::int64_t rows) {
+    if (x.defined())
+      add(start_of<S>(x, layout, at) + first * layout.token_stride, layout.token_stride, rows,
+          layout.dim);
   }
   /// Rows of n elements, ld apart.
   template <class S>
