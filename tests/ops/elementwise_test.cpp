@@ -91,6 +91,23 @@ TEST_CASE("float32 maps agree with float64 to rounding", "[ops]") {
   }
 }
 
+TEST_CASE("exp: within 2 units in the last place where it is normal", "[ops][host]") {
+  std::vector<float> places;
+  for (int i = 0; i <= 400000; ++i)
+    places.push_back(-87.3F + 175.6F * static_cast<float>(i) / 400000);
+  const Tensor x = Tensor::from<float>(places, {std::ssize(places)}, cpu());
+  const auto found = ops::exp(x).host_values<float>();
+  double worst = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const double expected = std::exp(static_cast<double>(places[i]));
+    const auto nearest = static_cast<float>(expected);
+    const float above = std::nextafter(nearest, std::numeric_limits<float>::infinity());
+    worst = std::max(worst, std::abs(static_cast<double>(found[i]) - expected) /
+                                (static_cast<double>(above) - static_cast<double>(nearest)));
+  }
+  CHECK(worst < 2);
+}
+
 TEST_CASE("conventions at kinks: relu and abs have gradient 0 at 0, clamp 1 on its bounds",
           "[ops]") {
   const auto gradient_at = [](double x, Tensor (*f)(Tensor)) {

@@ -8,15 +8,15 @@ namespace {
 
 inline xsimd::batch<double> exponential(const xsimd::batch<double>& x) { return xsimd::exp(x); }
 
-// exp(x) = 2^n exp(r), n = round(x / log 2), |r| <= log(2) / 2, a polynomial of degree 6 for
-// exp(r): within 2 units in the last place. 0 below -87.3, where 2^n would leave the normal
-// numbers, which processors are slow at; infinity for large x; NaN stays NaN.
+// exp(x) = 2^n exp(r), n = round(x / log 2), |r| <= log(2) / 2, a polynomial of degree 5 for
+// exp(r), whose largest error relative to it is the smallest of those with exp(0) = 1: within 2
+// units in the last place. 0 below -87.3, where 2^n would leave the normal numbers, which
+// processors are slow at; infinity for large x; NaN stays NaN.
 inline xsimd::batch<float> exponential_of_rest(const xsimd::batch<float>& r) {
-  auto p = r * 1.38888889e-3F + 8.33333333e-3F;
-  p = p * r + 4.16666667e-2F;
-  p = p * r + 1.66666667e-1F;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
+  auto p = r * 8.29027e-3F + 4.189816e-2F;
+  p = p * r + 0.16667638F;
+  p = p * r + 0.49999148F;
+  p = p * r + 0.99999971F;
   return p * r + 1.0F;
 }
 
