@@ -14,7 +14,8 @@
 
 namespace fovea::cpu {
 
-/// Parts of the next head, of which each product of this one fetches a share.
+/// Parts of the next head, or of this one's next block, of which each product until then fetches a
+/// share.
 class NextHead {
  public:
   /// `products`: how many will come. Without any, or where there are more, none is fetched.
