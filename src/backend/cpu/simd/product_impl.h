@@ -15,9 +15,9 @@ constexpr int kTileRows = sizeof(Batch<T>) == 64 ? 12 : 6;
 template <class T>
 constexpr std::int64_t kPanelColumns = 2 * kLanes<T>;
 
-// c = alpha sums, plus rows of `to_add` if asked for, in whole vectors. Unrolled, and never indexed
-// by a variable: else the sums would go through memory.
-template <bool kAdds, class T, class S, int kRows, int kWide>
+// c = sums, times alpha and plus rows of `to_add` if asked for, in whole vectors. Unrolled, and
+// never indexed by a variable: else the sums would go through memory.
+template <bool kScales, bool kAdds, class T, class S, int kRows, int kWide>
 inline void put_tile(T scale, const Batch<T> (&sums)[kRows][kWide], const T* to_add,
                      std::int64_t ld, S* c, std::int64_t ldc) {
   const Batch<T> alpha(scale);
@@ -25,7 +25,7 @@ inline void put_tile(T scale, const Batch<T> (&sums)[kRows][kWide], const T* to_
   for (int r = 0; r < kRows; ++r, c += ldc, to_add += ld) {
 #pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) {
-      const Batch<T> value = alpha * sums[r][w];
+      const Batch<T> value = kScales ? alpha * sums[r][w] : sums[r][w];
       store<S>(kAdds ? value + Batch<T>::load_unaligned(to_add + w * kLanes<T>) : value,
                c + w * kLanes<T>);
     }
@@ -77,11 +77,17 @@ inline void tile(const Product<T, S>& p, const T* a, const T* b, std::int64_t ld
   }
   constexpr std::int64_t kWidth = kWide * kLanes<T>;
   if (columns == kWidth) {
-    return addend.x != nullptr ? put_tile<true>(p.alpha, sums, addend.x, addend.ld, c, p.ldc)
-                               : put_tile<false>(p.alpha, sums, addend.x, 0, c, p.ldc);
+    // (Multiplying by 1 would take up to a fiftieth of a tile of few terms.)
+    if (p.alpha == T{1}) {
+      return addend.x != nullptr
+                 ? put_tile<false, true>(p.alpha, sums, addend.x, addend.ld, c, p.ldc)
+                 : put_tile<false, false>(p.alpha, sums, addend.x, 0, c, p.ldc);
+    }
+    return addend.x != nullptr ? put_tile<true, true>(p.alpha, sums, addend.x, addend.ld, c, p.ldc)
+                               : put_tile<true, false>(p.alpha, sums, addend.x, 0, c, p.ldc);
   }
   alignas(64) T part[kRows * kWidth];
-  put_tile<false>(p.alpha, sums, part, kWidth, part, kWidth);
+  put_tile<true, false>(p.alpha, sums, part, kWidth, part, kWidth);
   for (int r = 0; r < kRows; ++r) {
     S* to = c + r * p.ldc;
     for (std::int64_t x = 0; x < columns; ++x) {
