@@ -77,7 +77,7 @@ inline void tile(const Product<T, S>& p, const T* a, const T* b, std::int64_t ld
   }
   constexpr std::int64_t kWidth = kWide * kLanes<T>;
   if (columns == kWidth) {
-    // (Multiplying by 1 would take up to a fiftieth of a tile of few terms.)
+    // (Multiplying by 1 would take a thirtieth of a tile of 64 terms.)
     if (p.alpha == T{1}) {
       return addend.x != nullptr
                  ? put_tile<false, true>(p.alpha, sums, addend.x, addend.ld, c, p.ldc)
